@@ -24,10 +24,10 @@ import os
 from structured.options import OPTIONS, THREADS
 
 # (Options first: they set the number of threads that libraries start with.)
-from structured import convolution, formats, gradients, graphs, pairs, pictures, products, scaling, spmspv
+from structured import convolution, formats, gradients, graphs, pairs, pictures, products, results, scaling, spmspv
 from structured.workload import show
 
-SUBJECTS = products, scaling, spmspv, graphs, pictures, convolution, formats, gradients, pairs
+SUBJECTS = products, scaling, spmspv, graphs, pictures, convolution, formats, gradients, pairs, results
 
 
 def main():

@@ -46,6 +46,13 @@ class Stored:
         self.shape, self.levels, self.values = shape, levels, np.ascontiguousarray(values)
 
 
+class Made:
+    """Result that each call makes anew, in the caller's memory by `malloc`; `stored` has the arrays of the last one."""
+
+    def __init__(self, shape, dtype=np.float64):
+        self.shape, self.dtype, self.stored = shape, np.dtype(dtype), None
+
+
 class Tensor(ctypes.Structure):
     _fields_ = [
         ("dtype", ctypes.c_int32),
@@ -91,6 +98,9 @@ def tensor(array):
     """Returns a view of an array or of a structured tensor, and an object that keeps the shape alive."""
     if isinstance(array, Stored):
         return structured(array)
+    if isinstance(array, Made):
+        shape = (ctypes.c_int64 * len(array.shape))(*array.shape)
+        return Tensor(dtype=DTYPES[array.dtype.name], ndim=len(array.shape), shape=shape), shape
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     view = Tensor(dtype=DTYPES[array.dtype.name], ndim=array.ndim, shape=shape, data=array.ctypes.data)
     return view, shape
@@ -115,6 +125,24 @@ def structured(stored):
         n_stored=len(stored.values),
     )
     return view, (shape, levels, keeps)
+
+
+def copied(view, made):
+    """Copies the arrays of a result that a call has made."""
+    names = {number: name for name, number in DTYPES.items()}
+
+    def array(data, dtype, length):
+        if not length:
+            return np.empty(0, dtype)
+        return np.frombuffer((ctypes.c_char * (length * np.dtype(dtype).itemsize)).from_address(data), dtype).copy()
+
+    levels = ctypes.cast(view.levels, ctypes.POINTER(Level))
+    of = lambda level: [
+        array(a.data, names[a.dtype], a.length) for a in (level.arrays[k] for k in range(level.n_arrays))
+    ]
+    kinds = {number: name for name, number in LEVELS.items()}
+    found = [(kinds[levels[k].kind], of(levels[k])) for k in range(view.n_levels)]
+    return Stored(made.shape, found, array(view.data, made.dtype, view.n_stored))
 
 
 def drop_pages(array):
@@ -155,10 +183,25 @@ class Entry:
         views, shapes = zip(*(tensor(a) for a in arrays))
         args = (Tensor * len(views))(*views)
         context, function, count = ctypes.byref(self.context), self.function, len(views)
+        made = [(ctypes.byref(view), view, a) for view, a in zip(args, arrays) if isinstance(a, Made)]
+        free = self.library.taffeta_free_3
 
         def call():
             if function(context, args, ctypes.c_size_t(count), None) != 0:
                 raise RuntimeError(self.context.message.decode())
+            for at, _, _ in made:
+                free(at)
+
+        def tell():
+            """Calls, and copies what is made."""
+            if function(context, args, ctypes.c_size_t(count), None) != 0:
+                raise RuntimeError(self.context.message.decode())
+            for at, view, a in made:
+                a.stored = copied(view, a)
+                free(at)
+            return [a.stored for _, _, a in made]
+
+        call.tell = tell
 
         def forget():
             """Gives the scratch memory and the pages of the results back, as if there had been no call."""
@@ -166,7 +209,8 @@ class Entry:
             self.context.abi, self.context.site, self.context.flags = ABI, -1, TRUST_ARRAYS
             self.context.threads = self.threads
             for result in results:
-                drop_pages(result)
+                if not isinstance(result, Made):
+                    drop_pages(result)
 
         call.keeps, call.forget = (arrays, shapes, args, self), forget
         return call

@@ -18,12 +18,13 @@ pub fn text(all: &[Assembly], sources: &SourceMap) -> String {
         line("strategy", strategy(a));
         line("why", why(a));
         match &a.strategy {
-            Strategy::Append => {}
+            Strategy::Append | Strategy::Scatter(1) | Strategy::Insert => {}
+            Strategy::Scatter(_) => line("workspace", "a copy of the elements in the order of the last dimension"),
             Strategy::Workspace => line("workspace", "a row of a `bytemap`, cleared by its list"),
             Strategy::Sort(_) => line("workspace", "coordinates, value and number of each write"),
         }
         line("passes", passes(a));
-        line("bound", "none: arrays grow to twice their length");
+        line("bound", bound(a));
     }
     out
 }
@@ -38,9 +39,16 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
             "strategy": match a.strategy {
                 Strategy::Append => "append",
                 Strategy::Workspace => "workspace",
+                Strategy::Scatter(_) => "scatter",
+                Strategy::Insert => "insert",
                 Strategy::Sort(_) => "sort",
             },
-            "passes": if matches!(a.strategy, Strategy::Sort(_)) { 3 } else { 1 },
+            "passes": match a.strategy {
+                Strategy::Append | Strategy::Workspace => 1,
+                Strategy::Scatter(times) => 2 * times,
+                Strategy::Insert => 2,
+                Strategy::Sort(_) => 3,
+            },
         })
     };
     all.iter().map(one).collect()
@@ -50,6 +58,8 @@ fn strategy(a: &Assembly) -> &'static str {
     match a.strategy {
         Strategy::Append => "append: every write appends an element",
         Strategy::Workspace => "workspace, then append: a fibre of the last level is gathered, sorted and appended",
+        Strategy::Scatter(_) => "count, scan, fill: every write stores an element at the next position of its fibre",
+        Strategy::Insert => "query, insert: every write stores an element at a position that is computed",
         Strategy::Sort(_) => {
             "list, sort, append: every write is listed, and elements are appended in the order of levels"
         }
@@ -60,6 +70,9 @@ fn why(a: &Assembly) -> &str {
     match &a.strategy {
         Strategy::Append => "each element is written once, in the order of the levels",
         Strategy::Workspace => "fibres are written one after the other, their elements several times or in any order",
+        Strategy::Scatter(1) => "each element is written once, in the order of its fibre, but not fibre by fibre",
+        Strategy::Scatter(_) => "each element is written once, in no order",
+        Strategy::Insert => "each element is written once, and positions depend on which elements there are",
         Strategy::Sort(reason) => reason,
     }
 }
@@ -67,6 +80,17 @@ fn why(a: &Assembly) -> &str {
 fn passes(a: &Assembly) -> &'static str {
     match a.strategy {
         Strategy::Append | Strategy::Workspace => "1",
+        Strategy::Scatter(1) => "2: over the program, to count the elements of fibres and to store them",
+        Strategy::Scatter(_) => "4: 2 over the program, and 2 over the elements in the order of the last dimension",
+        Strategy::Insert => "2: over the program, to record coordinates and to store elements",
         Strategy::Sort(_) => "3: over the program, to sort, and over the list",
+    }
+}
+
+fn bound(a: &Assembly) -> &'static str {
+    match a.strategy {
+        Strategy::Append | Strategy::Workspace => "none: arrays grow to twice their length",
+        Strategy::Scatter(_) | Strategy::Insert => "exact: arrays are made once",
+        Strategy::Sort(_) => "none: the list and the arrays grow to twice their length",
     }
 }

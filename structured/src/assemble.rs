@@ -5,6 +5,7 @@
 //! |---|---|
 //! | each element once, in the order of the levels that are lists | every write adds an element (`lower::append`) |
 //! | below the last level several times, or in any order | a workspace for the last level, then the above |
+//! | once, and positions follow from counts of the elements | the writes twice: counting, then entering (`passes`) |
 //! | any other, and levels whose positions depend on all elements | a list of all writes, which is sorted |
 //!
 //! ```text
@@ -21,13 +22,17 @@
 
 mod collect;
 mod order;
+mod passes;
 mod workspace;
 mod writes;
 
 use crate::explain::{Assembly, Strategy};
 use crate::levels;
 pub(crate) use collect::Collected;
-use order::{Demands, Disorder};
+pub(crate) use order::drives_without_order;
+use order::{Demands, Disorder, Lists};
+pub(crate) use passes::Passes;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::{
@@ -36,6 +41,7 @@ use taffeta_ast::{
 use writes::{items, order_of, scope, writes};
 
 /// Program whose writes into assembled tensors append, each element once and in order.
+#[derive(Clone)]
 pub(crate) struct Assembled {
     /// Program.
     pub(crate) func: Func,
@@ -45,6 +51,10 @@ pub(crate) struct Assembled {
     pub(crate) workspaces: Vec<(Symbol, Symbol, usize)>,
     /// Lists of writes.
     pub(crate) collected: Vec<Collected>,
+    /// Tensors whose writes are run twice.
+    pub(crate) passes: Vec<Passes>,
+    /// Tensors that are written rightly whichever order loops over lists without order have.
+    pub(crate) any_order: FxHashSet<Symbol>,
     /// Warnings about tensors whose writes are sorted.
     pub(crate) warnings: Vec<Diagnostic>,
     /// Record of each tensor.
@@ -57,14 +67,22 @@ pub(crate) struct Assembled {
 ///
 /// Writes by different operators in another order than that of the levels, and reads between writes.
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
-    let (tensors, workspaces, collected) = (Vec::new(), Vec::new(), Vec::new());
+    let (tensors, workspaces, collected, passes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (warnings, explained) = (Vec::new(), Vec::new());
-    let mut out = Assembled { func: func.clone(), tensors, workspaces, collected, warnings, explained };
+    let any_order = FxHashSet::default();
+    let mut out =
+        Assembled { func: func.clone(), tensors, workspaces, collected, passes, any_order, warnings, explained };
     let mut found = Vec::new();
     for tensor in assembled(func) {
         let writes = writes(scope(func, &tensor), &tensor.symbol);
         let span = writes.last().map_or(Span::NONE, |s| s.origin().span());
-        match one(&mut out, &tensor, span) {
+        let was = out.clone();
+        let attempt = Attempt { span, by_dimension: true, are_followed: true };
+        let prepared = one(&mut out, &tensor, attempt).or_else(|d| {
+            out = was;
+            one(&mut out, &tensor, Attempt { are_followed: false, ..attempt }).map_err(|_| d)
+        });
+        match prepared {
             Ok(strategy) => out.explained.push(Assembly {
                 tensor: tensor.symbol.name().to_string(),
                 span,
@@ -87,8 +105,20 @@ fn assembled(func: &Func) -> Vec<Arc<Tensor>> {
     all
 }
 
+/// Attempt to prepare a tensor.
+#[derive(Clone, Copy)]
+struct Attempt {
+    /// Location of the tensor's last write.
+    span: Span,
+    /// Whether elements may be put in order by a dimension first.
+    by_dimension: bool,
+    /// Whether loops may go through lists without order.
+    are_followed: bool,
+}
+
 /// Prepares one tensor.
-fn one(out: &mut Assembled, tensor: &Arc<Tensor>, span: Span) -> Result<Strategy, Diagnostic> {
+fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<Strategy, Diagnostic> {
+    let Attempt { span, by_dimension, are_followed } = attempt;
     if tensor.role.is_local() && tensor.format.is_symmetric() {
         let text = format!("cannot assemble the local tensor `{}` yet in `{}`", tensor.symbol, tensor.format);
         let help = "store all elements of it, or make it a result";
@@ -97,19 +127,43 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, span: Span) -> Result<Strategy
     let func = without_fills(&out.func, tensor);
     let writes = writes(scope(&func, tensor), &tensor.symbol);
     let demands = demands(tensor, &writes);
+    let sorted: Vec<Symbol> = out.workspaces.iter().map(|(workspace, _, _)| workspace.clone()).collect();
+    let lists = Lists { sorted: &sorted, are_followed };
+    if are_followed {
+        out.any_order.insert(tensor.symbol.clone());
+    }
     let checked = match unordered(tensor) {
         Some(disorder) => Err(disorder),
-        None => order::check(&func, tensor, &writes, demands),
+        None => order::check(&func, tensor, &writes, (demands, lists)),
     };
     let (func, strategy, once) = match checked {
         Ok(()) => (func, Strategy::Append, demands.once),
-        Err(disorder) => match in_workspace(&func, tensor, &writes, disorder) {
-            Some((func, workspace)) => {
+        Err(disorder) => {
+            if let Some((func, workspace)) = in_workspace(&func, tensor, &writes, (disorder, lists)) {
                 let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
                 out.workspaces.push((workspace, tensor.symbol.clone(), last));
                 (func, Strategy::Workspace, true)
-            }
-            None => {
+            } else if let Some((func, passes)) = passes::insert(&func, tensor, &writes, lists) {
+                let written = passes.written.clone();
+                let func = written.iter().fold(func, |func, list| func.with_body(stored(&func.body, list)));
+                for list in written {
+                    if are_followed {
+                        out.any_order.insert(list.symbol.clone());
+                    }
+                    let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
+                    out.tensors.push((list, complete));
+                }
+                let strategy = if passes.is_scattered { Strategy::Scatter(1) } else { Strategy::Insert };
+                out.passes.push(passes);
+                (func, strategy, true)
+            } else if by_dimension
+                && let Some((func, through)) = passes::by_last_dimension(&func, tensor, &writes, lists)
+            {
+                out.func = func;
+                one(out, &through, Attempt { by_dimension: false, ..attempt })?;
+                one(out, tensor, Attempt { by_dimension: false, ..attempt })?;
+                return Ok(Strategy::Scatter(2));
+            } else {
                 let (func, collected) = collect::insert(&func, tensor, &writes).map_err(|d| d.at(span))?;
                 let list = collected.list.clone();
                 let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
@@ -122,7 +176,7 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, span: Span) -> Result<Strategy
                 }
                 (func, Strategy::Sort(reason), true)
             }
-        },
+        }
     };
     out.func = if once { func.with_body(stored(&func.body, tensor)) } else { func };
     let complete = complete(scope(&out.func, tensor), [&tensor.symbol, &tensor.symbol])?;
@@ -153,14 +207,21 @@ fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
 }
 
 /// Gives a tensor whose fibres are written one after the other a workspace.
-fn in_workspace(func: &Func, tensor: &Arc<Tensor>, all: &[Stmt], disorder: Disorder) -> Option<(Func, Symbol)> {
+fn in_workspace(
+    func: &Func,
+    tensor: &Arc<Tensor>,
+    all: &[Stmt],
+    (disorder, lists): (Disorder, Lists<'_>),
+) -> Option<(Func, Symbol)> {
     if matches!(disorder, Disorder::Remapped | Disorder::Query(_)) {
         return None;
     }
     let (func, workspace) = workspace::insert(func, tensor, all)?;
     let copies = writes(scope(&func, tensor), &tensor.symbol);
     let demands = Demands { once: true, ..demands(tensor, &copies) };
-    order::check(&func, tensor, &copies, demands).ok().map(|()| (func, workspace))
+    let sorted: Vec<Symbol> = lists.sorted.iter().chain([&workspace]).cloned().collect();
+    let lists = Lists { sorted: &sorted, ..lists };
+    order::check(&func, tensor, &copies, (demands, lists)).ok().map(|()| (func, workspace))
 }
 
 /// Removes the stores of the fill that no write to the same element precedes: they have no effect.

@@ -2,6 +2,8 @@
 
 mod made;
 
+pub(crate) use made::Making;
+
 use crate::coordinates::spaces;
 use crate::level::{ArrayKind, Counts, TensorLevel};
 use crate::level_assembly::AssembledArrays;
@@ -82,8 +84,8 @@ enum Use<'h> {
     Given(&'h mut Vec<Symbol>),
     /// Workspace into whose last level elements are inserted.
     Workspace,
-    /// Arrays that the program makes; those of a list of writes, which has no first positions, or of a tensor.
-    Made { is_list: bool },
+    /// Arrays that the program makes.
+    Made(Making),
 }
 
 impl TensorLevels {
@@ -97,8 +99,8 @@ impl TensorLevels {
     }
 
     /// Builds the arrays of a tensor that the program makes, or of the list of its writes.
-    pub(crate) fn made(tensor: &Arc<Tensor>, is_list: bool) -> Option<TensorLevels> {
-        TensorLevels::used(tensor, Use::Made { is_list }).ok()
+    pub(crate) fn made(tensor: &Arc<Tensor>, making: Making) -> Option<TensorLevels> {
+        TensorLevels::used(tensor, Use::Made(making)).ok()
     }
 
     /// Builds the arrays of a local tensor into whose last level elements are inserted; `None` if its format does not
@@ -113,8 +115,8 @@ impl TensorLevels {
     fn used(tensor: &Arc<Tensor>, mut by: Use<'_>) -> Result<TensorLevels, Level> {
         let role = match by {
             Use::Given(_) => Role::Input,
-            Use::Made { .. } if tensor.role == Role::Result => Role::Result,
-            Use::Workspace | Use::Made { .. } => Role::Workspace,
+            Use::Made(_) if tensor.role == Role::Result => Role::Result,
+            Use::Workspace | Use::Made(_) => Role::Workspace,
         };
         let depth = tensor.format.levels.len();
         let name = tensor.symbol.name();
@@ -170,9 +172,9 @@ impl TensorLevels {
         }
         let mut values = array(format!("{name}.val"), tensor.dtype, &above);
         let assembly = match by {
-            Use::Made { is_list } => {
+            Use::Made(making) => {
                 let counts = sizes.into_iter().zip(scalars).collect();
-                Some(Arc::new(made::arrays(tensor, &mut all, counts, &mut values, is_list)))
+                Some(Arc::new(made::arrays(tensor, &mut all, counts, &mut values, making)))
             }
             _ => None,
         };

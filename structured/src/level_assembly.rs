@@ -46,6 +46,21 @@ pub(crate) trait LevelAssembly: Sync {
         true
     }
 
+    /// Returns whether a position is computed from the coordinate, the position above and sizes alone.
+    fn is_computed(&self) -> bool {
+        false
+    }
+
+    /// Returns whether first positions are set as elements come ([`AssembledArrays::opened`]).
+    fn opens(&self) -> bool {
+        true
+    }
+
+    /// Returns whether an element adds at most one position.
+    fn adds_one(&self) -> bool {
+        false
+    }
+
     /// Returns whether positions may have no element.
     fn fills(&self) -> bool {
         false
@@ -76,10 +91,10 @@ pub(crate) trait LevelAssembly: Sync {
         None
     }
 
-    /// Records an element's coordinate before elements are entered.
-    fn query(&self, assembly: &AssembledArrays, k: usize, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
-        let _ = (assembly, k, coordinate, origin);
-        None
+    /// Records an element's coordinate before elements are entered. The path has the position above where that is
+    /// computed.
+    fn query(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let _ = (path, k, coordinate);
     }
 
     /// Numbers positions by the recorded coordinates.
@@ -89,11 +104,19 @@ pub(crate) trait LevelAssembly: Sync {
     }
 }
 
+impl std::fmt::Debug for dyn LevelAssembly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LevelAssembly")
+    }
+}
+
 /// Level of a tensor that the program makes.
 #[derive(Debug)]
 pub(crate) struct AssembledLevel {
     /// Level.
     pub(crate) level: TensorLevel,
+    /// How elements are added to it.
+    pub(crate) how: &'static dyn LevelAssembly,
     /// Scalars: numbers of positions, blocks, slots, in the order of [`crate::level::LevelFormat::hidden`].
     pub(crate) counts: Vec<Arc<Tensor>>,
     /// Scalar: number of parents whose first position is set; `None` in levels without first positions.
@@ -135,15 +158,29 @@ pub(crate) struct AssembledArrays {
 }
 
 impl AssembledArrays {
-    /// Builds the statements that make room for `by` more positions than a scalar counts.
+    /// Builds the statements that make room for `by` more positions than a scalar counts, and begin these.
     pub(crate) fn extended(&self, count: &Tensor, by: &Expr, origin: &Origin) -> Vec<Stmt> {
+        self.begun_positions(count, by, false, origin)
+    }
+
+    /// Builds the statements that make room for `by` more positions than a scalar counts.
+    pub(crate) fn reserved(&self, count: &Tensor, by: &Expr, origin: &Origin) -> Vec<Stmt> {
+        let new = count.load([]).plus(by);
+        let rooms = self.rooms.iter().filter(|room| counts(&room.used, count));
+        rooms.map(|room| room.resized(Routine::Grow, &with_count(&room.used, count, &new), origin)).collect()
+    }
+
+    /// Begins `by` more positions than a scalar counts; there is room if they are reserved.
+    fn begun_positions(&self, count: &Tensor, by: &Expr, is_reserved: bool, origin: &Origin) -> Vec<Stmt> {
         let old = count.load([]);
         let mut all = vec![assume(Expr::int(0).less_eq(&old), origin)];
         all.push(assume(old.less(&Expr::int(taffeta_ast::value::MAX_SIZE)), origin));
         let new = old.plus(by);
         for room in self.rooms.iter().filter(|room| counts(&room.used, count)) {
             let used = with_count(&room.used, count, &new);
-            all.push(room.resized(Routine::Grow, &used, origin));
+            if !is_reserved {
+                all.push(room.resized(Routine::Grow, &used, origin));
+            }
             let one = by.as_int() == Some(1) && room.used == old;
             let length = room.length.load([]);
             all.push(assume(if one { old.less(&length) } else { used.less_eq(&length) }, origin));
@@ -178,6 +215,16 @@ impl AssembledArrays {
             set(scalar, end.clone(), origin),
         ];
         Some(Stmt::seq(all, origin.clone()))
+    }
+
+    /// Returns whether positions depend on all elements.
+    pub(crate) fn has_query(&self) -> bool {
+        self.levels.iter().any(|own| own.how.has_query())
+    }
+
+    /// Builds the statements that number positions by the recorded coordinates.
+    pub(crate) fn decided(&self, origin: &Origin) -> Vec<Stmt> {
+        self.levels.iter().enumerate().filter_map(|(k, own)| own.how.decide(self, k, origin)).collect()
     }
 
     /// Builds the statements that make all arrays as long as they have elements.
@@ -242,6 +289,9 @@ pub(crate) struct Path<'a> {
     /// First level, and the coordinates from it on.
     pub(crate) from: usize,
     pub(crate) coordinates: &'a [Expr],
+    /// Counts of positions for which there is room, and levels whose first positions are set.
+    pub(crate) reserved: &'a [Symbol],
+    pub(crate) opened: &'a [(Symbol, usize)],
     /// Position in the level above, at last that of the value.
     pub(crate) position: Expr,
     /// Coordinate in the level above.
@@ -252,7 +302,20 @@ pub(crate) struct Path<'a> {
     pub(crate) last: Vec<Stmt>,
 }
 
-impl Path<'_> {
+impl<'a> Path<'a> {
+    /// Begins a path at the first level.
+    pub(crate) fn new(
+        tensor: &'a Symbol,
+        assembly: &'a AssembledArrays,
+        coordinates: &'a [Expr],
+        origin: &Origin,
+    ) -> Path<'a> {
+        let [position, coordinate] = [(); 2].map(|()| Expr::int(0));
+        let (all, last, origin) = (Vec::new(), Vec::new(), origin.clone());
+        let (reserved, opened) = (&[], &[]);
+        Path { tensor, assembly, origin, from: 0, coordinates, reserved, opened, position, coordinate, all, last }
+    }
+
     /// Returns the parent of the next level's fibre.
     pub(crate) fn parent(&self) -> Parent {
         Parent { positions: Positions::one(self.position.clone()), coordinate: self.coordinate.clone() }
@@ -261,6 +324,12 @@ impl Path<'_> {
     /// Returns the value of the element, of a tensor with [`AssembledArrays::value`].
     pub(crate) fn value(&self) -> Expr {
         self.assembly.value.as_ref().map_or(self.assembly.fill.clone(), |value| value.load([]))
+    }
+
+    /// Assumes that the path's position is in an array.
+    pub(crate) fn assume_in(&mut self, array: &Tensor) {
+        let inside = Expr::int(0).less_eq(&self.position).and(&self.position.less(&array.shape[0]));
+        self.all.push(assume(inside, &self.origin));
     }
 
     /// Stores an element of an array of level `k`.
@@ -275,6 +344,9 @@ impl Path<'_> {
 
     /// Sets the first positions of all parents up to the present one.
     pub(crate) fn open(&mut self, how: &dyn LevelAssembly, k: usize) {
+        if self.opened.iter().any(|(tensor, level)| (tensor, *level) == (self.tensor, k)) {
+            return;
+        }
         let end = self.position.plus(&Expr::int(1));
         self.all.extend(self.assembly.opened(how, (self.tensor, k), &end, &self.origin));
     }
@@ -287,7 +359,8 @@ impl Path<'_> {
         let parent = self.position.clone();
         self.open(how, k);
         let one = Expr::int(1);
-        let mut append = self.assembly.extended(count, &one, &self.origin);
+        let is_reserved = self.reserved.contains(&count.symbol);
+        let mut append = self.assembly.begun_positions(count, &one, is_reserved, &self.origin);
         append.push(store_at(&own.level.arrays[crd], &count.load([]), coordinate.clone(), self.origin.clone()));
         let more = set(count, count.load([]).plus(&one), &self.origin);
         if own.is_last {
@@ -350,7 +423,9 @@ fn initial(array: &Tensor, first: &Expr, [begin, end]: &[Expr; 2], origin: &Orig
     let q = iterator_of(&array.symbol, "q");
     let one = taffeta_ast::poly::tidy(&end.minus(begin)).as_int() == Some(1);
     let at = if one { begin.clone() } else { Expr::var(&q) };
-    let body = store_at(array, &at, first.clone(), origin.clone());
+    let inside = begin.less_eq(&at).and(&at.less(&array.shape[0]));
+    let body = [assume(inside, origin), store_at(array, &at, first.clone(), origin.clone())];
+    let body = Stmt::seq(body, origin.clone());
     Some(if one { body } else { range(&q, [begin.clone(), end.clone()], body, origin) })
 }
 

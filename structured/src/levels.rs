@@ -88,6 +88,9 @@ pub(crate) fn of(kind: LevelKind) -> Option<&'static dyn LevelFormat> {
     Some(implementation(kind))
 }
 
+/// Assembly of the last level, `compressed`, in two passes.
+pub(crate) const SCATTERED: &dyn LevelAssembly = &compressed::Scattered;
+
 /// Returns how elements are added to a level.
 pub(crate) fn assembly(kind: LevelKind) -> &'static dyn LevelAssembly {
     implementation(kind)

@@ -69,3 +69,70 @@ fn other_results_have_no_arrays() {
     let found = out.expect("it runs").stored("x").expect_err("it is dense").to_string();
     assert!(found.contains("has no arrays of its own"), "{found}");
 }
+
+/// Programs that write each element once, whatever order the source has; some in two passes, for which conditions are
+/// evaluated again.
+const ONCE: [&str; 4] = [
+    "            B[i, j] = A[i, j]\n",
+    "            if A[i, j] > 20.0:\n                B[i, j] = 2.0 * A[i, j]\n",
+    "            B[n - 1 - j, i] += A[i, j]\n            s += A[i, j]\n",
+    // The condition reads what is written beside the result: its writes are listed.
+    "            s += A[i, j]\n            if s > 0.0:\n                B[i, j] = A[i, j]\n",
+];
+
+#[test]
+fn elements_in_no_order_are_put_in_order() {
+    let n: i32 = 23;
+    // All elements of some rows, and every fifth one of the others, shuffled by a multiplication modulo a prime.
+    let all = (0..n * n).map(|k| (k * 211) % (n * n)).filter(|k| k / n % 4 == 1 || k % 5 == 0);
+    let mut at: Vec<(i32, i32)> = all.map(|k| (k / n, k % n)).collect();
+    at.dedup();
+    let values: Vec<f64> = at.iter().map(|(i, j)| f64::from(i * 3 + j + 1)).collect();
+    let (rows, columns): (Vec<i32>, Vec<i32>) = at.iter().copied().unzip();
+    let list = "format(compressed(unique=False, ordered=False), singleton(ordered=False))";
+    for target in ["csr", "csc", "dcsr", "coo", "dia", "ell", "bcsr(2, 2)", "format(dense, bytemap)"] {
+        for body in ONCE {
+            let text = format!(
+                "def f(A: f64[n, n] @ {list}) -> (f64[n, n] @ {target}, f64):\n    B = zeros((n, n), f64)\n    s: f64 = 0.0\n\
+                 \x20   for i in range(n):\n        for j in range(n):\n{body}    return B, s\n"
+            );
+            let program = Program::from_source("p.ft", &text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let options = Options::default().optimize(false).schedule(None);
+            let function = program.compile("f", &options);
+            let function = match function {
+                Ok(function) => function,
+                // A loop over a list without order does nothing but write elements and reduce.
+                Err(e) if body == ONCE[3] && e.report().diagnostics[0].code == "lower::unsupported" => continue,
+                Err(e) => panic!("{text}: {e}"),
+            };
+            let levels = [taffeta::ast::format::LevelKind::Compressed, taffeta::ast::format::LevelKind::Singleton];
+            let ends = [0, at.len() as i32];
+            let a = Sparse::new(&values, &[n as usize, n as usize])
+                .level(levels[0], &[&ends, &rows])
+                .level(levels[1], &[&columns]);
+            let out = function.call().sparse("A", &a).run().unwrap_or_else(|e| panic!("{text}: {e}"));
+            let mut expected = vec![0.0; (n * n) as usize];
+            for ((i, j), v) in at.iter().zip(&values) {
+                match body {
+                    _ if body == ONCE[1] => {
+                        if *v > 20.0 {
+                            expected[(i * n + j) as usize] = 2.0 * v;
+                        }
+                    }
+                    _ if body == ONCE[2] => expected[((n - 1 - j) * n + i) as usize] = *v,
+                    _ => expected[(i * n + j) as usize] = *v,
+                }
+            }
+            let found = out.value("B").expect("it is small").dense().expect("it is small").0;
+            assert_eq!(found.numbers(), expected, "{text}");
+            // The arrays are those of the elements in order.
+            let stored = out.stored("B").expect("it is made");
+            let (at, values) = stored.listed().expect("its elements are listed");
+            let again =
+                taffeta::structured::Stored::pack(stored.shape(), stored.format(), &at, &values).expect("it fits");
+            for (a, b) in stored.arrays().iter().zip(again.arrays()) {
+                assert_eq!(a.numbers(), b.numbers(), "{text}");
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Func, Op, Stmt, StmtKind, Symbol, Tensor};
 
 /// List of the writes of a tensor.
+#[derive(Clone)]
 pub(crate) struct Collected {
     /// List.
     pub(crate) list: Arc<Tensor>,
@@ -85,7 +86,7 @@ pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
 }
 
 /// Returns the format of the list: indices in the order of the tensor's levels.
-fn format(tensor: &Tensor) -> Format {
+pub(super) fn format(tensor: &Tensor) -> Format {
     let one = |k: usize| {
         let kind = if k == 0 { LevelKind::Compressed } else { LevelKind::Singleton };
         let index = match tensor.format.order() {
@@ -98,7 +99,7 @@ fn format(tensor: &Tensor) -> Format {
     Format { fill: tensor.format.fill, pattern: Some(Pattern::fresh()), ..format }.ordered(&order_of(tensor))
 }
 
-fn redirected(s: &Stmt, tensor: &Symbol, list: &Symbol) -> Stmt {
+pub(super) fn redirected(s: &Stmt, tensor: &Symbol, list: &Symbol) -> Stmt {
     let inner = s.map(&mut |s| redirected(s, tensor, list), &mut Expr::clone);
     let target = access::target(&inner);
     match target.as_ref().map(Expr::kind) {
@@ -111,7 +112,7 @@ fn redirected(s: &Stmt, tensor: &Symbol, list: &Symbol) -> Stmt {
 }
 
 /// Declares the list around the scope of the tensor.
-fn declared(s: &Stmt, tensor: &Tensor, list: &Arc<Tensor>) -> Stmt {
+pub(super) fn declared(s: &Stmt, tensor: &Tensor, list: &Arc<Tensor>) -> Stmt {
     let around = |body: &Stmt| {
         let origin = body.origin().derive("assemble", "list");
         Stmt::new(StmtKind::VarDef { tensor: list.clone(), body: body.clone() }, origin)

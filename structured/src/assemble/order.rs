@@ -8,14 +8,19 @@
 //! ```
 //!
 //! A probe that reads an element which an earlier one has written is at a smaller coordinate than that.
+//!
+//! A loop over a level without order visits its coordinates in any order. Two iterations of it are in order whichever
+//! comes first if they are in the program, and in the program with this loop reversed.
 
-use super::writes::{coordinates, sizes, writes};
-use rustc_hash::FxHashMap;
+use super::writes::{indices, items, order_of, scope, writes};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::depend::{DependenceQuery, Dependences};
 use taffeta_analysis::query::reference::{Reference, Use};
+use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::stmt::{LoopProps, Role};
-use taffeta_ast::{DType, Expr, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
 /// Reason why writes do not append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,15 @@ pub(super) enum Disorder {
     Query(usize),
 }
 
+/// Lists through which loops may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lists<'a> {
+    /// Workspaces whose lists are sorted before.
+    pub(super) sorted: &'a [Symbol],
+    /// Whether a loop may follow a list without order; otherwise its coordinates are looked up one after the other.
+    pub(super) are_followed: bool,
+}
+
 /// Demands of a format on the order of writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demands {
@@ -40,35 +54,134 @@ pub(super) struct Demands {
 }
 
 /// Checks that writes come to the elements in the order of the levels, and to each at most once, as demanded.
-pub(super) fn check(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt], demands: Demands) -> Result<(), Disorder> {
-    let places = |depth: usize| {
-        writes.iter().map(|s| (s.id(), coordinates(s, tensor)[..depth].to_vec())).collect::<Vec<(StmtId, Vec<Expr>)>>()
-    };
-    let sizes = sizes(tensor);
+pub(super) fn check(
+    func: &Func,
+    tensor: &Arc<Tensor>,
+    writes: &[Stmt],
+    (demands, lists): (Demands, Lists<'_>),
+) -> Result<(), Disorder> {
+    let dims = order_of(tensor);
+    let orders = if demands.levels > 0 { orders(func, tensor, lists) } else { Some(Vec::new()) };
     for level in 0..demands.levels {
-        let probe = Probe::new(&sizes[..=level]);
-        let around = places(level + 1).into_iter().map(|(id, at)| (id, probe.reads_behind(&at, &sizes[level])));
-        let probed = probe.placed(func, tensor, around.collect());
-        if meets(&probed, &probe.tensor.symbol, [Use::Write, Use::Read], &|_| true) {
+        let is_ordered = |func: &Func| ascends(func, tensor, writes, &dims[..=level]);
+        if !orders.as_ref().is_some_and(|all| all.iter().all(is_ordered)) {
             return Err(Disorder::Backwards(level));
         }
     }
     if !demands.once || is_once(func, tensor, writes) { Ok(()) } else { Err(Disorder::Twice) }
 }
 
+/// Returns whether elements with the same indices in `above` are written in the order of `below`, lexicographically.
+pub(super) fn is_ascending(
+    func: &Func,
+    tensor: &Arc<Tensor>,
+    writes: &[Stmt],
+    [above, below]: [&[usize]; 2],
+    lists: Lists<'_>,
+) -> bool {
+    let Some(orders) = orders(func, tensor, lists) else { return false };
+    (1..=below.len()).all(|n| {
+        let dims: Vec<usize> = above.iter().chain(&below[..n]).copied().collect();
+        orders.iter().all(|func| ascends(func, tensor, writes, &dims))
+    })
+}
+
+/// Returns whether elements with the same indices in all but the last of these dimensions are written in the order of
+/// their index in that.
+fn ascends(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt], dims: &[usize]) -> bool {
+    let sizes: Vec<Expr> = dims.iter().map(|d| tensor.shape[*d].clone()).collect();
+    let Some(last) = sizes.last() else { return true };
+    let probe = Probe::new(&sizes);
+    let ids: Vec<StmtId> = writes.iter().map(Stmt::id).collect();
+    let own = super::writes::writes(&func.body, &tensor.symbol).into_iter().filter(|s| ids.contains(&s.id()));
+    let around = own.map(|s| (s.id(), probe.reads_behind(&indices(&s, dims), last)));
+    let probed = probe.placed(func, tensor, around.collect());
+    !meets(&probed, &probe.tensor.symbol, [Use::Write, Use::Read], &|_| true)
+}
+
+/// Returns the program, and with it each program in which one of the loops over levels without order that write the
+/// tensor is reversed; `None` if such a loop has another step than 1.
+fn orders(func: &Func, tensor: &Arc<Tensor>, lists: Lists<'_>) -> Option<Vec<Func>> {
+    let mut all = vec![func.clone()];
+    for iter in unordered(func, tensor, lists) {
+        all.push(func.with_body(reversed(&func.body, &iter)?));
+    }
+    Some(all)
+}
+
+/// Collects the iterators of loops that may go through a level without order, in the statements that write a tensor.
+fn unordered(func: &Func, tensor: &Arc<Tensor>, lists: Lists<'_>) -> FxHashSet<Symbol> {
+    let mut tensors: FxHashMap<Symbol, Arc<Tensor>> =
+        func.params.iter().map(|p| (p.tensor.symbol.clone(), p.tensor.clone())).collect();
+    func.body.walk(&mut |s| {
+        if let StmtKind::VarDef { tensor, .. } = s.kind() {
+            tensors.insert(tensor.symbol.clone(), tensor.clone());
+        }
+    });
+    if !lists.are_followed {
+        return FxHashSet::default();
+    }
+    let is_unordered = |t: &Tensor, k: usize| drives_without_order(t.format.levels[k]);
+    let mut found = FxHashSet::default();
+    let mut collect = |e: &Expr| {
+        if let ExprKind::Load(t, at) = e.kind()
+            && let Some(t) = tensors.get(t).filter(|t| !lists.sorted.contains(&t.symbol))
+        {
+            let levels = (0..t.format.levels.len()).filter(|k| is_unordered(t, *k));
+            for index in levels.flat_map(|k| t.format.coords[k].dims()).map(|d| &at[d].index) {
+                index.any(&mut |e| {
+                    found.extend(if let ExprKind::Var(iter) = e.kind() { Some(iter.clone()) } else { None });
+                    false
+                });
+            }
+        }
+        false
+    };
+    for s in items(scope(func, tensor)).into_iter().filter(|s| s.writes_to(&tensor.symbol)) {
+        s.any_expr(&mut collect);
+    }
+    found
+}
+
+/// Returns whether loops that write assembled tensors go through a level in the order of its list, in which coordinates
+/// are not ordered. Those of other levels without order are looked up one after the other.
+pub(crate) fn drives_without_order(level: Level) -> bool {
+    !level.ordered && matches!(level.kind, LevelKind::Compressed | LevelKind::Singleton)
+}
+
+/// Reverses the loop with an iterator; `None` if its step is not 1.
+fn reversed(s: &Stmt, iter: &Symbol) -> Option<Stmt> {
+    let mut is_reversed = true;
+    let new = reversed_in(s, iter, &mut is_reversed);
+    is_reversed.then_some(new)
+}
+
+fn reversed_in(s: &Stmt, iter: &Symbol, is_reversed: &mut bool) -> Stmt {
+    match s.kind() {
+        StmtKind::For { iter: own, extent: Extent::Range { begin, end, step }, props, body } if own == iter => {
+            *is_reversed &= step.as_int() == Some(1);
+            let last = begin.plus(end).minus(&Expr::int(1));
+            let body = substitute::variable(body, iter, &last.minus(&Expr::var(iter)));
+            let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: step.clone() };
+            s.with_kind(StmtKind::For { iter: own.clone(), extent, props: props.clone(), body })
+        }
+        _ => s.map(&mut |s| reversed_in(s, iter, is_reversed), &mut Expr::clone),
+    }
+}
+
 /// Returns whether writes come to each element at most once.
 pub(super) fn is_once(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> bool {
-    let probe = Probe::new(&sizes(tensor));
-    let around = writes.iter().map(|s| (s.id(), probe.write(&coordinates(s, tensor))));
+    let (probe, dims) = (Probe::new(&tensor.shape), (0..tensor.shape.len()).collect::<Vec<usize>>());
+    let around = writes.iter().map(|s| (s.id(), probe.write(&indices(s, &dims))));
     let probed = probe.placed(func, tensor, around.collect());
     !meets(&probed, &probe.tensor.symbol, [Use::Write, Use::Write], &|_| true)
 }
 
 /// Returns whether a write may come to an element after one of `earlier`.
 pub(super) fn follows(func: &Func, tensor: &Arc<Tensor>, earlier: &[StmtId], write: StmtId) -> bool {
-    let probe = Probe::new(&sizes(tensor));
+    let (probe, dims) = (Probe::new(&tensor.shape), (0..tensor.shape.len()).collect::<Vec<usize>>());
     let all = writes(&func.body, &tensor.symbol).into_iter().filter(|s| s.id() == write || earlier.contains(&s.id()));
-    let probes = all.map(|s| (s.id(), probe.write(&coordinates(&s, tensor)))).collect::<Vec<(StmtId, Stmt)>>();
+    let probes = all.map(|s| (s.id(), probe.write(&indices(&s, &dims)))).collect::<Vec<(StmtId, Stmt)>>();
     let own = probes.iter().find(|(id, _)| *id == write).map(|(_, s)| s.id());
     let probed = probe.placed(func, tensor, probes);
     let is_own = |r: &Reference| Some(r.site.stmt.id()) == own;

@@ -89,7 +89,7 @@ fn redirected(s: &Stmt, tensor: &Symbol, row: &Tensor, last: usize) -> Stmt {
 }
 
 /// Replaces a statement in a tree.
-fn replaced(s: &Stmt, old: &Stmt, new: &Stmt) -> Stmt {
+pub(super) fn replaced(s: &Stmt, old: &Stmt, new: &Stmt) -> Stmt {
     if s.id() == old.id() {
         return new.clone();
     }

@@ -40,12 +40,12 @@ pub(super) fn order_of(tensor: &Tensor) -> Vec<usize> {
 
 /// Returns the coordinates of a written element, by level.
 pub(super) fn coordinates(s: &Stmt, tensor: &Tensor) -> Vec<Expr> {
-    let target = access::target(s);
-    let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
-    order_of(tensor).into_iter().map(|d| at[d].index.clone()).collect()
+    indices(s, &order_of(tensor))
 }
 
-/// Returns the size of the dimension that each level stores.
-pub(super) fn sizes(tensor: &Tensor) -> Vec<Expr> {
-    order_of(tensor).into_iter().map(|d| tensor.shape[d].clone()).collect()
+/// Returns the indices of a written element in these dimensions.
+pub(super) fn indices(s: &Stmt, dims: &[usize]) -> Vec<Expr> {
+    let target = access::target(s);
+    let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
+    dims.iter().map(|d| at[*d].index.clone()).collect()
 }

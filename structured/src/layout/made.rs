@@ -8,6 +8,17 @@ use taffeta_ast::format::LevelKind;
 use taffeta_ast::stmt::Role;
 use taffeta_ast::{DType, Expr, ExprKind, Literal, Symbol, Tensor};
 
+/// How the arrays of a tensor are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Making {
+    /// A list of writes, which has no first positions.
+    List,
+    /// Each element is entered in the order of the levels, or at a computed position.
+    Elements,
+    /// Each element is entered at the next position of its fibre ([`levels::SCATTERED`]).
+    Scattered,
+}
+
 /// Builds a scalar that counts.
 pub(super) fn count(symbol: &Symbol) -> Arc<Tensor> {
     Arc::new(Tensor::dense(symbol.clone(), DType::I64, Vec::new(), Role::Workspace))
@@ -33,14 +44,18 @@ pub(super) fn arrays(
     all: &mut [TensorLevel],
     sizes: Vec<(Counts, Vec<Arc<Tensor>>)>,
     values: &mut Arc<Tensor>,
-    is_list: bool,
+    making: Making,
 ) -> AssembledArrays {
+    let is_list = making == Making::List;
     let name = tensor.symbol.name();
     let (mut entries, mut levels) = (Vec::new(), Vec::new());
     // Whether positions of the levels above may have no element.
     let mut may_be_empty = false;
     for ((k, level), (own, hidden)) in all.iter().enumerate().zip(sizes) {
-        let kind = levels::assembly(level.level.kind);
+        let kind = match making == Making::Scattered && k + 1 == all.len() {
+            true => levels::SCATTERED,
+            false => levels::assembly(level.level.kind),
+        };
         let below = &all[k + 1..];
         let is_last = below.iter().all(|l| matches!(l.level.kind, LevelKind::Singleton | LevelKind::Offset));
         let extra: Vec<Arc<Tensor>> = kind.extra_counts().iter().map(|c| scalar(format!("{name}.{c}{k}"))).collect();
@@ -76,12 +91,13 @@ pub(super) fn arrays(
         // Below a list whose positions all have an element, so have those of the levels below.
         may_be_empty = match kind.fills() {
             true => true,
-            false => may_be_empty && !(kind.is_ordered() && has_first),
+            false => may_be_empty && !(has_first && (kind.is_ordered() || !kind.opens())),
         };
         levels.push(AssembledLevel {
             level: level.clone(),
+            how: kind,
             counts: hidden.into_iter().chain(extra).collect(),
-            opened: (has_first && !is_list).then(|| scalar(format!("{name}.opened{k}"))),
+            opened: (has_first && !is_list && kind.opens()).then(|| scalar(format!("{name}.opened{k}"))),
             parents,
             extras,
             is_last,

@@ -66,6 +66,10 @@ impl LevelAssembly for Dense {
         false
     }
 
+    fn is_computed(&self) -> bool {
+        true
+    }
+
     fn fills(&self) -> bool {
         true
     }

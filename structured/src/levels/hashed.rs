@@ -127,6 +127,10 @@ impl LevelAssembly for Hashed {
         (array == TBL).then(|| Expr::int(0))
     }
 
+    fn adds_one(&self) -> bool {
+        true
+    }
+
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
         path.list(self, k, compressed::CRD, coordinate);
     }

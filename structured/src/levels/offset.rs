@@ -61,5 +61,9 @@ impl LevelAssembly for Offset {
         false
     }
 
+    fn is_computed(&self) -> bool {
+        true
+    }
+
     fn enter(&self, _: &mut Path<'_>, _: usize, _: &Expr) {}
 }

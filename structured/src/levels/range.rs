@@ -63,6 +63,10 @@ impl LevelAssembly for Range {
         false
     }
 
+    fn is_computed(&self) -> bool {
+        true
+    }
+
     fn fills(&self) -> bool {
         true
     }

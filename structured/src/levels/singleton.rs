@@ -85,6 +85,7 @@ impl LevelAssembly for Singleton {
 
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
         let position = path.position.clone();
+        path.assume_in(&path.assembly.levels[k].level.arrays[CRD]);
         path.store(k, CRD, &position, coordinate.clone());
     }
 }

@@ -13,7 +13,7 @@
 //! ([`Slots`], the last level, which replaces the outermost and the last one).
 
 use crate::level::{ArrayKind, Counts, Entry, LevelFormat, Misfit, Packed, Packing, Parent, TensorLevel, Unpacking};
-use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, branch, set, store_at};
+use crate::level_assembly::{AssembledArrays, LevelAssembly, Path, set, store_at};
 use crate::looplet::{Fibre, Looplet, Positions, Stepper};
 use taffeta_ast::format::{Contract, Counted, Level, Rule};
 use taffeta_ast::{Expr, Origin, Stmt, Symbol};
@@ -129,11 +129,11 @@ impl LevelAssembly for Sliced {
         true
     }
 
-    fn query(&self, assembly: &AssembledArrays, k: usize, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
-        let level = &assembly.levels[k].level;
+    fn query(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let level = &path.assembly.levels[k].level;
         let (zero, after) = (Expr::int(0), coordinate.plus(&Expr::int(1)));
-        let more = store_at(&level.arrays[COUNT], &zero, after.clone(), origin.clone());
-        Some(branch(level.load(COUNT, &zero).less(&after), vec![more], Vec::new(), origin))
+        let more = store_at(&level.arrays[COUNT], &zero, after.clone(), path.origin.clone());
+        path.branch(level.load(COUNT, &zero).less(&after), vec![more], Vec::new());
     }
 
     fn decide(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {

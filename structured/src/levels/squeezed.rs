@@ -106,8 +106,9 @@ impl LevelAssembly for Squeezed {
         true
     }
 
-    fn query(&self, assembly: &AssembledArrays, k: usize, coordinate: &Expr, origin: &Origin) -> Option<Stmt> {
-        Some(store_at(&assembly.levels[k].extras[RANK], coordinate, Expr::int(1), origin.clone()))
+    fn query(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
+        let there = store_at(&path.assembly.levels[k].extras[RANK], coordinate, Expr::int(1), path.origin.clone());
+        path.all.push(there);
     }
 
     fn decide(&self, assembly: &AssembledArrays, k: usize, origin: &Origin) -> Option<Stmt> {

@@ -95,6 +95,10 @@ impl LevelAssembly for Triangular {
         false
     }
 
+    fn is_computed(&self) -> bool {
+        true
+    }
+
     fn fills(&self) -> bool {
         true
     }

@@ -15,12 +15,13 @@
 
 use super::cursor::{PATH, above};
 use super::exprs::load;
+use super::passes::queries;
 use super::state::{Bindings, Lower};
 use crate::access;
 use crate::assemble::Assembled;
-use crate::layout::{LevelLayout, TensorLevels};
+use crate::layout::{LevelLayout, Making, TensorLevels};
 use crate::level::TensorLevel;
-use crate::level_assembly::{AssembledArrays, AssembledLevel, Path, counted, set};
+use crate::level_assembly::{AssembledLevel, Path, counted, set};
 use crate::levels;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -33,8 +34,16 @@ impl Lower {
     pub(super) fn appended(&mut self, assembled: &Assembled) -> Vec<Arc<Tensor>> {
         let mut made = Vec::new();
         for (tensor, complete) in &assembled.tensors {
-            let is_list = assembled.collected.iter().any(|c| c.list.symbol == tensor.symbol);
-            let Some(flat) = TensorLevels::made(tensor, is_list) else { continue };
+            let is = |t: &Tensor| t.symbol == tensor.symbol;
+            let is_list = assembled.collected.iter().any(|c| is(&c.list))
+                || assembled.passes.iter().any(|p| p.written.iter().any(|t| is(t)));
+            let is_scattered = assembled.passes.iter().any(|p| p.is_scattered && is(&p.tensor));
+            let making = match (is_list, is_scattered) {
+                (true, _) => Making::List,
+                (false, true) => Making::Scattered,
+                (false, false) => Making::Elements,
+            };
+            let Some(flat) = TensorLevels::made(tensor, making) else { continue };
             if tensor.role == Role::Result {
                 made.extend(flat.arrays().into_iter().map(|a| a.tensor));
                 self.made.push(tensor.symbol.clone());
@@ -44,15 +53,17 @@ impl Lower {
             }
             self.declare(tensor, flat);
         }
+        self.any_order.clone_from(&assembled.any_order);
+        assembled.passes.iter().for_each(|passes| self.add_passes(passes));
         for c in &assembled.collected {
             self.collected.insert(c.list.symbol.clone(), (c.tensor.clone(), c.op));
             let dims = (0..c.list.shape.len()).collect();
-            self.stands_for.insert(c.list.symbol.clone(), (c.tensor.clone(), dims));
+            self.stands_for.get_mut().insert(c.list.symbol.clone(), (c.tensor.clone(), dims));
         }
         assembled.warnings.iter().for_each(|d| self.warn(d.clone()));
         for (row, of, dim) in &assembled.workspaces {
-            self.sorted.insert(row.clone());
-            self.stands_for.insert(row.clone(), (of.clone(), vec![*dim]));
+            self.sorted.get_mut().insert(row.clone());
+            self.stands_for.get_mut().insert(row.clone(), (of.clone(), vec![*dim]));
         }
         made
     }
@@ -74,9 +85,15 @@ impl Lower {
         match self.complete.get(&s.id()) {
             Some(tensor) => {
                 let origin = s.origin().derive("structured", "complete");
-                let last = match self.collected.get(tensor) {
-                    Some((of, op)) => self.assembled_from(tensor, of, *op, &origin),
-                    None => close(tensor, &self.tensors[tensor], &origin),
+                let last = match (self.collected.get(tensor), self.passes.get(tensor)) {
+                    (Some((of, op)), _) => self.assembled_from(tensor, of, *op, &origin),
+                    (None, Some(pass)) if pass.counts => {
+                        let flat = &self.tensors[&pass.tensor];
+                        let decided = flat.assembly.as_ref().map_or_else(Vec::new, |all| all.decided(&origin));
+                        Stmt::seq(decided.into_iter().chain(pass.remapping.restarted(&origin)), origin.clone())
+                    }
+                    (None, Some(pass)) => close(&pass.tensor, &self.tensors[&pass.tensor], &origin),
+                    (None, None) => close(tensor, &self.tensors[tensor], &origin),
                 };
                 Stmt::seq([inner, last], origin)
             }
@@ -87,8 +104,8 @@ impl Lower {
     /// Lowers the write of an element that is appended.
     pub(super) fn append(&mut self, s: &Stmt, element: &Expr, bound: &Bindings) -> Stmt {
         let Some((fibre, at)) = load(element) else { return s.clone() };
-        let (tensor, from) = self.fibres[fibre].clone();
-        let flat = self.tensors[&tensor].clone();
+        let (written, from) = self.fibres[fibre].clone();
+        let flat = self.tensors[&written].clone();
         let (mut all, mut below) = (Vec::new(), element.clone());
         for _ in from..flat.levels.len() {
             all.extend(self.range_checks(s, &below, &Expr::bool(true), bound));
@@ -99,10 +116,34 @@ impl Lower {
             return Stmt::nop();
         }
         let origin = s.origin().derive("structured", "append");
-        let coordinates: Vec<Expr> = at[PATH..].iter().map(|a| a.index.clone()).collect();
+        let indices: Vec<Expr> = at[PATH..].iter().map(|a| a.index.clone()).collect();
+        let pass = self.passes.get(&written).cloned();
+        let (tensor, flat) = match &pass {
+            Some(pass) => (pass.tensor.clone(), self.tensors[&pass.tensor].clone()),
+            None => (written.clone(), flat),
+        };
         let Some(assembly) = &flat.assembly else { return s };
-        let start = (from, above(at).positions.first, above(at).coordinate);
-        let path = path(&tensor, assembly, start, &coordinates, &origin);
+        let (coordinates, counted) = match &pass {
+            Some(pass) => pass.coordinates(&indices, &origin),
+            None => (indices, Vec::new()),
+        };
+        if pass.as_ref().is_some_and(|pass| pass.counts) {
+            all.extend(queries(&tensor, assembly, &coordinates, &origin));
+            return Stmt::seq(all.into_iter().chain(counted), origin);
+        }
+        let reserved = self.reserved.clone();
+        let start = match pass {
+            Some(_) => Path::new(&tensor, assembly, &coordinates, &origin),
+            None => Path {
+                reserved: &reserved.counts,
+                opened: &reserved.opened,
+                from,
+                position: above(at).positions.first,
+                coordinate: above(at).coordinate,
+                ..Path::new(&tensor, assembly, &coordinates, &origin)
+            },
+        };
+        let path = path(start);
         let values = &flat.values;
         // Where the position depends on the value, levels store it.
         let target = match &assembly.value {
@@ -123,8 +164,7 @@ impl Lower {
             Some(_) => all.extend([own].into_iter().chain(path.all)),
             None => all.extend(path.all.into_iter().chain([own])),
         }
-        all.extend(path.last);
-        Stmt::seq(all, origin)
+        Stmt::seq(all.into_iter().chain(path.last).chain(counted), origin)
     }
 
     /// Returns the levels of a result that the program makes; none for others.
@@ -147,6 +187,7 @@ impl Lower {
     fn with_made_inside(&self, s: &Stmt, seen: &mut FxHashSet<Symbol>) -> Stmt {
         let inner = s.map(&mut |s| self.with_made_inside(s, seen), &mut Expr::clone);
         match inner.kind() {
+            StmtKind::VarDef { tensor, body } if self.passes.contains_key(&tensor.symbol) => body.clone(),
             StmtKind::VarDef { tensor, body } if self.appends(&tensor.symbol) => {
                 let declared = self.with_lists(body.clone(), &tensor.symbol);
                 match seen.insert(tensor.symbol.clone()) {
@@ -168,7 +209,10 @@ impl Lower {
             Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
         };
         let mut body = body;
-        let is_closed = |t: &Symbol| t == tensor || self.collected.get(t).is_some_and(|(of, _)| of == tensor);
+        let is_closed = |t: &Symbol| {
+            let of = self.collected.get(t).map(|(of, _)| of).or(self.passes.get(t).map(|pass| &pass.tensor));
+            t == tensor || of == Some(tensor)
+        };
         let is_list = self.collected.contains_key(tensor);
         if !is_list && !self.complete.values().any(is_closed) {
             body = Stmt::seq([close(tensor, flat, &origin), body], origin.clone());
@@ -177,32 +221,28 @@ impl Lower {
         let levels = assembly.levels.iter().filter(|_| !is_list);
         let checks = levels.filter_map(|own| fits(tensor, own, index_type(&own.level)?, &origin));
         let (rooms, counts) = assembly.scalars();
-        let start = checks.chain(assembly.begun(&origin));
+        let counters = self.counters(tensor);
+        let restarted = self.passes.values().find(|pass| pass.counts && pass.tensor == *tensor);
+        let restarted = restarted.map_or_else(Vec::new, |pass| pass.remapping.restarted(&origin));
+        let start = checks.chain(assembly.begun(&origin)).chain(restarted);
         body = Stmt::seq(start.collect::<Vec<_>>().into_iter().chain([body]), origin.clone());
-        body = assembly.arrays().fold(body, declared);
+        body = assembly.arrays().chain(&counters).fold(body, declared);
         let start: Vec<Stmt> = rooms.iter().map(|room| set(room, Expr::int(0), &origin)).collect();
         body = Stmt::seq(start.into_iter().chain([body]), origin.clone());
         rooms.into_iter().chain(counts).fold(body, declared)
     }
 }
 
-/// Enters the coordinates of an element, level by level, from a position, and its coordinate, in the level above
-/// `from`.
-pub(super) fn path<'a>(
-    tensor: &'a Symbol,
-    assembly: &'a AssembledArrays,
-    (from, position, coordinate): (usize, Expr, Expr),
-    coordinates: &'a [Expr],
-    origin: &Origin,
-) -> Path<'a> {
-    let (all, last) = (Vec::new(), Vec::new());
-    let origin = origin.clone();
-    let mut path = Path { tensor, assembly, origin, from, coordinates, position, coordinate, all, last };
-    for ((k, own), coordinate) in assembly.levels.iter().enumerate().skip(from).zip(coordinates) {
-        let kind = levels::assembly(own.level.level.kind);
-        path.all.extend(narrow(tensor, &own.level, &kind.largest(coordinate), &path.origin));
-        kind.enter(&mut path, k, coordinate);
+/// Enters the coordinates of an element, level by level, from the first level of a path.
+pub(super) fn path(mut path: Path<'_>) -> Path<'_> {
+    let assembly = path.assembly;
+    for ((k, own), coordinate) in assembly.levels.iter().enumerate().skip(path.from).zip(path.coordinates) {
+        path.all.extend(narrow(path.tensor, &own.level, &own.how.largest(coordinate), &path.origin));
+        own.how.enter(&mut path, k, coordinate);
         path.coordinate = coordinate.clone();
+    }
+    if assembly.has_query() && assembly.value.is_none() {
+        path.assume_in(&assembly.values);
     }
     path
 }
@@ -212,7 +252,7 @@ pub(super) fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> St
     let Some(assembly) = &flat.assembly else { return Stmt::nop() };
     let mut all = Vec::new();
     for (k, own) in assembly.levels.iter().enumerate() {
-        let kind = levels::assembly(own.level.level.kind);
+        let kind = own.how;
         if own.opened.is_some() {
             let end = own.parents.plus(&Expr::int(1));
             all.extend(assembly.opened(kind, (tensor, k), &end, origin));
@@ -235,7 +275,7 @@ fn index_type(level: &TensorLevel) -> Option<DType> {
 /// Checks that all coordinates of a dimension fit in i32, if that is their type; `None` if it is known.
 fn fits(tensor: &Symbol, own: &AssembledLevel, dtype: DType, origin: &Origin) -> Option<Stmt> {
     let size = &own.level.size;
-    let last = levels::assembly(own.level.level.kind).largest(&Expr::int(-1)).as_int().unwrap_or(0);
+    let last = own.how.largest(&Expr::int(-1)).as_int().unwrap_or(0);
     let most = i64::from(i32::MAX) - last;
     let known = size.as_int().is_some_and(|size| size <= most);
     if dtype != DType::I32 || known || own.level.dimension().is_none() {

@@ -108,7 +108,7 @@ impl Lower {
     /// Builds the check of the index in dimension `d` of a fibre's tensor.
     fn in_range(&self, s: &Stmt, (fibre, d): (&Symbol, usize), index: &Expr, size: &Expr, guard: &Expr) -> Stmt {
         let tensor = &self.fibres[fibre].0;
-        match self.stands_for.get(tensor) {
+        match self.stands_for.borrow().get(tensor) {
             Some((of, dims)) => in_range(s, of, dims[d], index, size, guard),
             None => in_range(s, tensor, d, index, size, guard),
         }
@@ -117,7 +117,7 @@ impl Lower {
     /// Returns whether an index is the iterator of an enclosing loop, or its sum with another term, and stays in the
     /// range of the dimension; or whether it is registered as in range, as an index that wraps around the end of the
     /// dimension.
-    fn is_coordinate(&self, index: &Expr, size: &Expr, bound: &Bindings) -> bool {
+    pub(super) fn is_coordinate(&self, index: &Expr, size: &Expr, bound: &Bindings) -> bool {
         if self.wrapped.iter().any(|[place, by]| index == place && size == by) {
             return true;
         }

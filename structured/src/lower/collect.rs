@@ -16,14 +16,15 @@
 //! ```
 
 use super::append::{close, path};
+use super::passes::queries;
+use super::remapping::{Remapping, known, local};
 use super::state::Lower;
 use super::workspace::count_to;
 use crate::layout::TensorLevels;
-use crate::level_assembly::{AssembledArrays, iterator_of, set, store_at};
-use crate::levels;
+use crate::level_assembly::{AssembledArrays, Path, iterator_of, set, store_at};
 use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format};
-use taffeta_ast::stmt::{AssertKind, MessagePart, Role, Routine};
+use taffeta_ast::stmt::{AssertKind, MessagePart, Routine};
 use taffeta_ast::{DType, Expr, Op, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
@@ -34,7 +35,7 @@ impl Lower {
         let count = made.levels[0].counts[0].load([]);
         let local = |what: &str, shape: Vec<Expr>| local(tensor, what, shape);
         let (order, elements) = (local("order", vec![count.clone()]), local("elements", Vec::new()));
-        let source = Source::new(tensor, list, &flat.tensor.format, assembly);
+        let source = Source::new(list, flat, assembly);
 
         let keys = source.keys(tensor, &count, origin);
         let tensors = [&order].into_iter().chain(&keys.arrays).map(|t| t.symbol.clone()).collect();
@@ -49,20 +50,19 @@ impl Lower {
         let over = |what: &str, of: &dyn Fn(&Expr, &[Expr]) -> Vec<Stmt>| {
             let q = iterator_of(tensor, what);
             let at = order.load([Expr::var(&q)]);
-            let one = of(&at, &source.coordinates(&at)).into_iter().chain(source.counted(&at, origin));
-            let all = count_to(&q, &elements.load([]), Stmt::seq(one, origin.clone()), origin.clone());
-            source.restarted(origin).into_iter().chain([all]).collect::<Vec<Stmt>>()
+            let indices = source.at(&at);
+            let one = of(&at, &source.remapping.coordinates(&indices));
+            let one = Stmt::seq(one.into_iter().chain(source.remapping.counted(&indices, origin)), origin.clone());
+            let all = count_to(&q, &elements.load([]), one, origin.clone());
+            source.remapping.restarted(origin).into_iter().chain([all]).collect::<Vec<Stmt>>()
         };
-        let kinds = || assembly.levels.iter().map(|own| levels::assembly(own.level.level.kind)).enumerate();
-        if kinds().any(|(_, kind)| kind.has_query()) {
-            body.extend(over("e", &|_, coordinates| {
-                kinds().filter_map(|(k, kind)| kind.query(assembly, k, &coordinates[k], origin)).collect()
-            }));
-            body.extend(kinds().filter_map(|(k, kind)| kind.decide(assembly, k, origin)));
+        if assembly.has_query() {
+            body.extend(over("e", &|_, coordinates| queries(tensor, assembly, coordinates, origin)));
+            body.extend(assembly.decided(origin));
         }
         body.extend(over("q", &|at, coordinates| {
             let value = list.values.load([at.clone()]);
-            let path = path(tensor, assembly, (0, Expr::int(0), Expr::int(0)), coordinates, origin);
+            let path = path(Path::new(tensor, assembly, coordinates, origin));
             let (before, after) = match &assembly.value {
                 Some(scalar) => (Some(set(scalar, value, origin)), None),
                 None => (None, Some(store_at(&flat.values, &path.position, value, origin.clone()))),
@@ -70,18 +70,12 @@ impl Lower {
             before.into_iter().chain(path.all).chain(after).chain(path.last).collect()
         }));
 
-        let counters = source.counters.iter().flatten().map(|(counter, _)| counter);
-        let own = [&order, &elements].into_iter().chain(&keys.own).chain(counters);
+        let own = [&order, &elements].into_iter().chain(&keys.own).chain(source.remapping.counters());
         let body = own.fold(Stmt::seq(body, origin.clone()), |body, tensor| {
             Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
         });
         Stmt::seq([body, close(tensor, flat, origin)], origin.clone())
     }
-}
-
-fn local(tensor: &Symbol, what: &str, shape: Vec<Expr>) -> Arc<Tensor> {
-    let name = Symbol::new(format!("{}.{what}", tensor.name().replace('.', "_")));
-    Arc::new(Tensor::dense(name, DType::I64, shape, Role::Workspace))
 }
 
 /// Keys by which a list of writes is sorted.
@@ -94,9 +88,6 @@ struct Keys {
     all: Vec<Stmt>,
 }
 
-/// Counter of elements: an array, and its place for an element.
-type Counter<'a> = (Arc<Tensor>, &'a [Coord]);
-
 /// List of writes as the source of a tensor's elements.
 struct Source<'a> {
     /// Index arrays of the list, by dimension.
@@ -106,28 +97,18 @@ struct Source<'a> {
     /// Format of the tensor.
     format: &'a Format,
     assembly: &'a AssembledArrays,
-    /// Counter of each level that has one.
-    counters: Vec<Option<Counter<'a>>>,
-    shape: &'a [Expr],
+    remapping: Remapping,
 }
 
 impl<'a> Source<'a> {
-    fn new(tensor: &Symbol, list: &'a TensorLevels, format: &'a Format, assembly: &'a AssembledArrays) -> Source<'a> {
+    fn new(list: &'a TensorLevels, flat: &'a TensorLevels, assembly: &'a AssembledArrays) -> Source<'a> {
         let indices: Vec<Arc<Tensor>> = list.levels.iter().filter_map(|l| l.arrays.last().cloned()).collect();
         let order = list.tensor.format.order().unwrap_or_default();
         let mut by_dimension: Vec<(usize, Arc<Tensor>)> = order.into_iter().zip(indices.iter().cloned()).collect();
         by_dimension.sort_by_key(|(d, _)| *d);
         let by_dimension = by_dimension.into_iter().map(|(_, array)| array).collect();
-        let shape = &list.tensor.shape[..];
-        let counter = |(k, c): (usize, &'a Coord)| match c {
-            Coord::Counter(of) => {
-                let length = of.iter().fold(Expr::int(1), |n, c| n.times(&extent(c, shape)));
-                Some((local(tensor, &format!("counter{k}"), vec![length]), &of[..]))
-            }
-            _ => None,
-        };
-        let counters = format.coords.iter().enumerate().map(counter).collect();
-        Source { by_dimension, indices, format, assembly, counters, shape }
+        let format = &flat.tensor.format;
+        Source { by_dimension, indices, format, assembly, remapping: Remapping::new(&flat.tensor, format, assembly) }
     }
 
     /// Returns the indices of an element of the list.
@@ -135,43 +116,10 @@ impl<'a> Source<'a> {
         self.by_dimension.iter().map(|array| array.load([element.clone()]).cast(DType::I64)).collect()
     }
 
-    /// Returns the coordinates of an element, level by level.
-    fn coordinates(&self, element: &Expr) -> Vec<Expr> {
-        let at = self.at(element);
-        let one = |(k, c): (usize, &Coord)| match &self.counters[k] {
-            Some((counter, of)) => counter.load([place(of, &at, self.shape)]),
-            None => match c {
-                Coord::Dim(d) => at[*d].clone(),
-                c => known(c, &at).minus(&self.assembly.levels[k].level.low),
-            },
-        };
-        self.format.coords.iter().enumerate().map(one).collect()
-    }
-
-    /// Builds the statements that count an element.
-    fn counted(&self, element: &Expr, origin: &Origin) -> Vec<Stmt> {
-        let at = self.at(element);
-        let one = |(counter, of): &Counter<'a>| {
-            let place = place(of, &at, self.shape);
-            store_at(counter, &place, counter.load([place.clone()]).plus(&Expr::int(1)), origin.clone())
-        };
-        self.counters.iter().flatten().map(one).collect()
-    }
-
-    /// Builds the statements that set all counters to 0.
-    fn restarted(&self, origin: &Origin) -> Vec<Stmt> {
-        let one = |(counter, _): &Counter<'a>| {
-            let r = iterator_of(&counter.symbol, "r");
-            let body = store_at(counter, &Expr::var(&r), Expr::int(0), origin.clone());
-            count_to(&r, &counter.shape[0], body, origin.clone())
-        };
-        self.counters.iter().flatten().map(one).collect()
-    }
-
     /// Computes the keys of all elements: the coordinates of the levels, with the format's own keys before them; the
     /// indices, where elements are counted in the order of these.
     fn keys(&self, tensor: &Symbol, count: &Expr, origin: &Origin) -> Keys {
-        if self.format.order().is_some() || self.counters.iter().any(Option::is_some) {
+        if self.format.order().is_some() || self.remapping.counters().next().is_some() {
             return Keys { arrays: self.indices.clone(), own: Vec::new(), all: Vec::new() };
         }
         let mut keys = Keys { arrays: Vec::new(), own: Vec::new(), all: Vec::new() };
@@ -199,23 +147,6 @@ impl<'a> Source<'a> {
         keys.all.push(count_to(&e, count, Stmt::seq(body, origin.clone()), origin.clone()));
         keys
     }
-}
-
-fn known(c: &Coord, at: &[Expr]) -> Expr {
-    c.at(at).unwrap_or_else(|| unreachable!("levels store no Morton codes, and counters are arrays"))
-}
-
-/// Returns the number of values of a coordinate.
-fn extent(c: &Coord, shape: &[Expr]) -> Expr {
-    c.range(shape).map_or(Expr::int(1), |[low, end]| end.minus(&low).max_with(&Expr::int(0)))
-}
-
-/// Returns the place of an element in the array of a counter.
-fn place(of: &[Coord], at: &[Expr], shape: &[Expr]) -> Expr {
-    of.iter().fold(Expr::int(0), |place, c| {
-        let low = c.range(shape).map_or(Expr::int(0), |[low, _]| low);
-        place.times(&extent(c, shape)).plus(&known(c, at).minus(&low))
-    })
 }
 
 /// Builds the statements that compute a Morton code: the bits of its operands in turn, those of the last one lowest.

@@ -5,7 +5,7 @@ use super::run_reductions;
 use super::scalars::scalar;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::level::Parent;
+use crate::level::{Parent, TensorLevel};
 use crate::levels;
 use crate::looplet::is_spike;
 use crate::looplet::{Lookup, Looplet, Positions, Stepper};
@@ -250,10 +250,14 @@ impl Lower {
         &self.fibres[&cursor.fibre].0
     }
 
+    pub(super) fn level_of(&self, cursor: &Cursor) -> &TensorLevel {
+        let (tensor, k) = &self.fibres[&cursor.fibre];
+        &self.tensors[tensor].levels[*k]
+    }
+
     /// Returns whether a loop runs over the whole dimension that a cursor traverses.
     pub(super) fn is_whole(&self, cursor: &Cursor, [begin, end]: [&Expr; 2]) -> bool {
-        let (tensor, k) = &self.fibres[&cursor.fibre];
-        let level = &self.tensors[tensor].levels[*k];
+        let level = self.level_of(cursor);
         let size = &level.size;
         match cursor.shift.as_int() {
             // Padding slots follow the last coordinate.

@@ -116,7 +116,8 @@ impl Lower {
         (is && !self.several.borrow().contains(scalar)).then_some(found)
     }
 
-    /// Copies a statement; a copy of a scalar has a single definition if the scalar has one.
+    /// Copies a statement; a copy of a scalar has a single definition if the scalar has one, and a copy of a workspace is
+    /// sorted if the workspace is.
     pub(super) fn copied(&self, s: &Stmt, role: &'static str) -> Stmt {
         self.copied_by(&mut Copier::new("structured", role), s)
     }
@@ -124,10 +125,16 @@ impl Lower {
     /// Copies a statement like [`Lower::copied`], with a copier that has further replacements.
     pub(super) fn copied_by(&self, copier: &mut Copier, s: &Stmt) -> Stmt {
         let copy = copier.stmt(s);
-        let mut several = self.several.borrow_mut();
+        let (mut several, mut sorted) = (self.several.borrow_mut(), self.sorted.borrow_mut());
+        let mut stands_for = self.stands_for.borrow_mut();
         for (old, (new, _)) in &copier.tensors {
-            if several.contains(old) {
-                several.insert(new.clone());
+            for all in [&mut *several, &mut *sorted] {
+                if all.contains(old) {
+                    all.insert(new.clone());
+                }
+            }
+            if let Some(of) = stands_for.get(old).cloned() {
+                stands_for.insert(new.clone(), of);
             }
         }
         copy

@@ -16,7 +16,6 @@ use super::cursor::{Cursor, PATH};
 use super::nest::{LoopBuilder, LoopRange};
 use super::run_reductions;
 use super::state::Lower;
-use super::steppers::only_reduces;
 use crate::looplet::is_spike;
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::{Diagnostic, Expr, ExprKind, Extent, Stmt, StmtKind, Symbol};
@@ -68,7 +67,7 @@ impl Lower {
         let once = matches!(nest.s.kind(), StmtKind::For { extent: own, .. } if *own == extent);
         let leads = |c: &Cursor| {
             (once || nest.iter.is_none_or(|iter| self.probe(c, &Expr::var(iter)).is_none()))
-                && only_reduces(body, c)
+                && self.only_reduces(body, c)
                 && skips(c)
                 && (unique(c) || !nest.props.is_concurrent() && self.is_chain(c, body, nest))
         };

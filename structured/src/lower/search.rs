@@ -22,7 +22,6 @@ use super::predicated_merge::elements_of;
 use super::scalars::flag;
 use super::scalars::{replaced, scalar, substituted};
 use super::state::Lower;
-use super::steppers::only_reduces;
 use crate::explain::FibreRole;
 use crate::levels;
 use crate::looplet::is_spike;
@@ -243,7 +242,10 @@ impl Lower {
     /// Returns whether the effect at the positions of a coordinate, one after the other and in any order, equals the
     /// effect at all of them together: the body reduces one element of each, and does nothing where none is stored.
     fn adds_up(&self, c: &Cursor, stepper: &Stepper, body: &Stmt) -> bool {
-        is_spike(stepper) && elements_of(body, c).len() == 1 && only_reduces(body, c) && self.filled(body, [c]).is_nop()
+        is_spike(stepper)
+            && elements_of(body, c).len() == 1
+            && self.only_reduces(body, c)
+            && self.filled(body, [c]).is_nop()
     }
 
     /// Lowers the body at each position of a list that has the coordinate `at`, by a scan of the list, whose order does

@@ -1,5 +1,6 @@
 //! State of lowering, and its diagnostics.
 
+use super::passes::Pass;
 use crate::explain::Explained;
 use crate::layout::TensorLevels;
 use crate::warnings;
@@ -21,6 +22,15 @@ pub(super) struct EnclosingLoop {
     pub(super) trip_count_recorded: bool,
 }
 
+/// Rooms that are made, and fibres that are open.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reserved {
+    /// Counts of positions for which there is room.
+    pub(super) counts: Vec<Symbol>,
+    /// Tensors, each with a level whose first positions are set.
+    pub(super) opened: Vec<(Symbol, usize)>,
+}
+
 /// State of lowering.
 #[derive(Default)]
 pub(super) struct Lower {
@@ -38,11 +48,17 @@ pub(super) struct Lower {
     pub(super) complete: FxHashMap<StmtId, Symbol>,
     /// Lists of the writes of tensors, with the tensor and the operator that combines writes of one element.
     pub(super) collected: FxHashMap<Symbol, (Symbol, Option<Op>)>,
+    /// Tensors that are written rightly whichever order loops over lists without order have.
+    pub(super) any_order: FxHashSet<Symbol>,
+    /// Tensors that stand for another one in a pass over its writes.
+    pub(super) passes: FxHashMap<Symbol, Pass>,
+    /// Room made for what the loops around append.
+    pub(super) reserved: Reserved,
     /// Tensors that stand for one of the program in messages, which they do not name, with the dimension for each of
     /// theirs.
-    pub(super) stands_for: FxHashMap<Symbol, (Symbol, Vec<usize>)>,
-    /// Workspaces whose lists are sorted before loops over them.
-    pub(super) sorted: FxHashSet<Symbol>,
+    pub(super) stands_for: RefCell<FxHashMap<Symbol, (Symbol, Vec<usize>)>>,
+    /// Workspaces whose lists are sorted before loops over them, and their copies.
+    pub(super) sorted: RefCell<FxHashSet<Symbol>>,
     /// Results that the program makes: they are declared around the whole body.
     pub(super) made: Vec<Symbol>,
     /// Tensors stored over the pattern of a parameter, with that parameter, in order.

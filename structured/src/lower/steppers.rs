@@ -11,25 +11,13 @@ use super::scalars::scalar;
 use super::scalars::substituted;
 use super::state::Lower;
 use crate::access;
+use crate::assemble::drives_without_order;
 use crate::explain::FibreRole;
 use crate::looplet::is_spike;
-use crate::looplet::{Fibre, Looplet, Positions};
+use crate::looplet::{Fibre, Looplet};
 use taffeta_ast::expr::Protocol;
 use taffeta_ast::stmt::{LoopProps, Routine};
-use taffeta_ast::{DType, Expr, Extent, Stmt, StmtKind, Tensor};
-
-/// Maximum number of lists merged by specialisation: one loop is emitted for each subset of remaining lists.
-const MAX_LISTS: usize = 6;
-
-/// Lists at a step of a merge.
-struct MergedLists<'a> {
-    /// Lists that are not exhausted.
-    active: &'a [(&'a Cursor, &'a State)],
-    /// Cursors that the merge does not advance.
-    others: &'a [Cursor],
-    /// The first coordinate that is not done, if the merge needs it.
-    next: Option<&'a Tensor>,
-}
+use taffeta_ast::{Expr, Extent, Stmt, StmtKind};
 
 impl Lower {
     /// Returns whether the steppers need a union merge: there are several, the loop is sequential, none of them
@@ -43,7 +31,7 @@ impl Lower {
     }
 
     /// Returns whether the body has no effect where any one of these steppers stores nothing.
-    fn is_intersection(&self, steppers: &[Cursor], body: &Stmt) -> bool {
+    pub(super) fn is_intersection(&self, steppers: &[Cursor], body: &Stmt) -> bool {
         steppers.iter().all(|c| self.filled(body, [c]).is_nop())
     }
 
@@ -107,6 +95,8 @@ impl Lower {
             false => (Vec::new(), Vec::new()),
         };
         let others = [following, others].concat();
+        let reserved = self.reserved.clone();
+        all.extend(self.reserve(nest, (&drive, &leading), range, &body));
         all.push(match (&drive, &leading[..]) {
             (MergePlan::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, body),
             (MergePlan::Leader(_), [leader]) => self.counted(nest, leader, &others, range, body),
@@ -118,6 +108,7 @@ impl Lower {
             }
             _ => self.merged(nest, leading, others, range, body),
         });
+        self.reserved = reserved;
         let all = nest.block(all);
         nest.with(scalars, all)
     }
@@ -128,7 +119,7 @@ impl Lower {
         let sorted = |mut c: Cursor| {
             let flat = &self.tensors[self.tensor_of(&c)];
             if let (Looplet::Stepper(stepper), Some(level)) = (&mut c.looplet, flat.levels.last())
-                && self.sorted.contains(&flat.tensor.symbol)
+                && self.sorted.borrow().contains(&flat.tensor.symbol)
                 && !stepper.ordered
             {
                 let tensors = vec![level.arrays[crate::levels::workspace::CRD].symbol.clone()];
@@ -329,157 +320,12 @@ impl Lower {
             return Some(format!("the loop `{iter}` cannot be parallel or vectorised: {why}"));
         }
         let ordered = cursor.stepper().is_none_or(|s| s.ordered);
-        if !ordered && (first_effect(skipped).is_some() || !only_reduces(body, cursor)) {
+        if !ordered && (first_effect(skipped).is_some() || !self.only_reduces(body, cursor)) {
             return Some(format!(
                 "the loop `{iter}` traverses `{name}` without order, and does more than reduce its stored elements"
             ));
         }
         None
-    }
-
-    /// Merges steppers: each iteration advances to the smallest end of their current segments. An exhausted list reads
-    /// as the fill, so one loop is emitted for each subset of remaining lists, the largest first.
-    ///
-    /// ```text
-    /// while p < p_end and q < q_end:
-    ///     j = min(a.crd[p], b.crd[q])
-    ///     if a.crd[p] == j: …
-    ///     p += a.crd[p] == j
-    ///     q += b.crd[q] == j
-    /// while p < p_end: …
-    /// ```
-    fn merged(
-        &mut self,
-        nest: &mut LoopBuilder<'_>,
-        steppers: Vec<Cursor>,
-        others: Vec<Cursor>,
-        range: LoopRange<'_>,
-        body: Stmt,
-    ) -> Stmt {
-        let LoopRange { begin, end, whole } = range;
-        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
-        let names: Vec<String> = steppers.iter().map(|c| format!("`{}`", self.tensor_of(c))).collect();
-        if nest.props.is_concurrent() {
-            // In one list with `unique=False`, a coordinate may have several positions.
-            let what = if names.len() > 1 { "merges" } else { "joins positions of" };
-            let text = format!("the loop `{iter}` cannot be parallel or vectorised: it {what} {}", names.join(" and "));
-            self.refuse_at(source_span(nest.s), text);
-            return Stmt::nop();
-        }
-        if let Some(c) = steppers.iter().find(|c| c.stepper().is_some_and(|s| !s.ordered)) {
-            let name = self.tensor_of(c);
-            let text =
-                format!("the loop `{iter}` cannot merge {}: the level of `{name}` is not ordered", names.join(" and "));
-            self.refuse_at(source_span(nest.s), text);
-            return Stmt::nop();
-        }
-        steppers.iter().for_each(|c| self.record_role(c, FibreRole::Merged));
-        self.record_trip_count(&steppers.iter().collect::<Vec<_>>(), FibreRole::Merged);
-        let states: Vec<State> = steppers.iter().map(|c| State::new(c, self.tensor_of(c))).collect();
-        let next = scalar(format!("{}.next", iter.name()));
-        // `next` bounds partial ranges, begins segments, and is needed for effects at coordinates that no list stores.
-        let of_spikes = |c: &Cursor| c.stepper().is_none_or(is_spike);
-        let between = !whole || !steppers.iter().all(of_spikes) || !self.filled(&body, &steppers).is_nop();
-        let mut out: Vec<Stmt> = between.then(|| nest.set(&next, begin)).into_iter().collect();
-        for (c, state) in steppers.iter().zip(&states) {
-            let Some(stepper) = c.stepper() else { continue };
-            out.push(self.start(nest, state, stepper));
-            if !whole && !c.starts(begin) {
-                out.push(self.seek(nest, state, stepper, begin));
-            }
-        }
-        let listed: Vec<usize> =
-            (0..steppers.len()).filter(|k| steppers[*k].stepper().is_some_and(|s| !s.full)).collect();
-        // An intersection needs only the full set: its body has no effect once a list has ended.
-        let is_union = !self.is_intersection(&steppers, &body);
-        if is_union && listed.len() > MAX_LISTS {
-            let text = format!("the loop `{iter}` merges more than {MAX_LISTS} lists: {}", names.join(", "));
-            self.refuse_at(source_span(nest.s), text);
-            return Stmt::nop();
-        }
-        let all = (1 << listed.len()) - 1;
-        let mut sets: Vec<usize> = if is_union { (0..=all).collect() } else { vec![all] };
-        sets.sort_by_key(|set| std::cmp::Reverse(set.count_ones()));
-        let full = steppers.len() > listed.len();
-        for set in sets {
-            let has = |k: usize| listed.iter().position(|l| *l == k).is_none_or(|bit| set & (1 << bit) != 0);
-            let (active, gone): (Vec<usize>, Vec<usize>) = (0..steppers.len()).partition(|k| has(*k));
-            let body = self.filled(&body, gone.iter().map(|k| &steppers[*k]));
-            if body.is_nop() {
-                continue;
-            }
-            if active.is_empty() {
-                out.push(self.region(nest, others.clone(), &Region::range(&next.load([]), end), body));
-                continue;
-            }
-            let conditions = active.iter().filter(|k| listed.contains(k)).map(|k| states[*k].is_left());
-            // Lists end with the dimension at the latest.
-            let bounded = whole && (!full || set != 0);
-            let conditions = conditions.chain((!bounded).then(|| next.load([]).less(end)));
-            let Some(cond) = conditions.reduce(|a, b| a.and(&b)) else { unreachable!("a list is active") };
-            let active: Vec<(&Cursor, &State)> = active.iter().map(|k| (&steppers[*k], &states[*k])).collect();
-            let lists = MergedLists { active: &active, others: &others, next: between.then_some(&*next) };
-            let inner = self.step(nest, &lists, range, body);
-            out.push(nest.while_loop(cond, inner));
-        }
-        let scalars = between.then_some(next).into_iter().chain(states.into_iter().flat_map(|s| [s.position, s.end]));
-        let all = nest.block(out);
-        nest.with(scalars, all)
-    }
-
-    /// Builds one step of a merge, up to the smallest end of the current segments.
-    fn step(&mut self, nest: &mut LoopBuilder<'_>, lists: &MergedLists<'_>, range: LoopRange<'_>, body: Stmt) -> Stmt {
-        let MergedLists { active, others, next } = *lists;
-        let LoopRange { end, whole, .. } = range;
-        let Some(iter) = nest.iter else { unreachable!("a region is a loop's") };
-        let last = scalar(iter.name().to_string());
-        let mut inner = Vec::new();
-        let (mut all, mut advance, mut scalars) = (others.to_vec(), Vec::new(), vec![last.clone()]);
-        let mut first: Option<Expr> = None;
-        for (c, state) in active {
-            let Some(stepper) = c.stepper() else { continue };
-            let at = state.position.load([]);
-            let to = |e: &Expr| replaced(e, &stepper.position, &at);
-            inner.extend(nest.assume(&stepper.assumptions.iter().map(to).collect::<Vec<_>>()));
-            let own = to(&stepper.last);
-            first = Some(first.map_or(own.clone(), |f| f.min_with(&own)));
-            let ends = own.equals(&last.load([]));
-            let mut looplet = substituted(&stepper.body, &stepper.position, &at).open_ended();
-            let after = if stepper.unique {
-                at.plus(&Expr::int(1))
-            } else {
-                let segment = scalar(format!("{}.to", state.position.symbol.name()));
-                inner.push(self.segment(nest, state, stepper, &segment));
-                if let Looplet::Spike(Fibre::At(positions)) = &mut looplet {
-                    *positions = Positions { first: at.clone(), end: segment.load([]) };
-                }
-                scalars.push(segment.clone());
-                segment.load([])
-            };
-            all.push(c.with(looplet, (active.len() > 1 || !whole).then(|| ends.clone())));
-            let alone = active.len() == 1 && whole;
-            advance.push(match (alone, stepper.unique) {
-                (true, _) => nest.set(&state.position, &after),
-                // A sum instead of a branch, since it is unpredictable which list advances.
-                (false, true) => nest.set(&state.position, &at.plus(&ends.cast(DType::I64))),
-                (false, false) => nest.branch(&ends, nest.set(&state.position, &after), Stmt::nop()),
-            });
-        }
-        let Some(first) = first else { unreachable!("a list is active") };
-        let first = if whole { first } else { first.min_with(&end.minus(&Expr::int(1))) };
-        inner.push(nest.set(&last, &first));
-        let after = last.load([]).plus(&Expr::int(1));
-        let region = match next {
-            Some(next) => {
-                Region::Range { begin: next.load([]), end: after.clone(), last: Some(last.load([])), whole: false }
-            }
-            None => Region::Point(last.load([])),
-        };
-        inner.push(self.region(nest, all, &region, body));
-        inner.extend(advance);
-        inner.extend(next.map(|next| nest.set(next, &after)));
-        let inner = nest.block(inner);
-        nest.with(scalars, inner)
     }
 
     /// Builds a leapfrog join: leaders jump to the largest of their coordinates, where the others are looked up
@@ -556,15 +402,27 @@ fn and(a: Expr, b: Expr) -> Expr {
     if a.as_bool() == Some(true) { b } else { a.and(&b) }
 }
 
-/// Returns whether the only effects of a statement are reductions into tensors that it does not read, and stores to the
-/// cursor's element, which differs at each position.
-pub(super) fn only_reduces(s: &Stmt, cursor: &Cursor) -> bool {
-    let mut only = true;
-    s.walk(&mut |s| match s.kind() {
-        StmtKind::Store { .. } => only &= access::target(s).is_some_and(|element| cursor.drives(&element)),
-        StmtKind::Print { .. } | StmtKind::Assert { .. } => only = false,
-        _ => {}
-    });
-    let written = taffeta_analysis::query::effects::writes(s);
-    only && !s.any_expr(&mut |e| matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t)))
+impl Lower {
+    /// Returns whether the only effects of a statement are reductions into tensors that it does not read, stores to the
+    /// cursor's element, which differs at each position, and writes to tensors that the program makes. The latter come
+    /// once to each element; the order of those that are listed does not matter, and of others it does not depend on
+    /// that of a level with `ordered=False` ([`crate::assemble`]).
+    pub(super) fn only_reduces(&self, s: &Stmt, cursor: &Cursor) -> bool {
+        let mut only = true;
+        let is_ordered =
+            cursor.stepper().is_none_or(|s| s.ordered) || !drives_without_order(self.level_of(cursor).level);
+        let is_made = |t: &taffeta_ast::Symbol| {
+            let tensor = self.fibres.get(t).map(|(tensor, _)| tensor).filter(|t| self.appends(t));
+            tensor.is_some_and(|t| !is_ordered && self.any_order.contains(t) || self.collected.contains_key(t))
+        };
+        s.walk(&mut |s| match s.kind() {
+            StmtKind::Store { tensor, .. } => {
+                only &= is_made(tensor) || access::target(s).is_some_and(|element| cursor.drives(&element));
+            }
+            StmtKind::Print { .. } | StmtKind::Assert { .. } => only = false,
+            _ => {}
+        });
+        let written = taffeta_analysis::query::effects::writes(s);
+        only && !s.any_expr(&mut |e| matches!(e.kind(), taffeta_ast::ExprKind::Load(t, _) if written.contains(t)))
+    }
 }

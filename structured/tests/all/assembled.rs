@@ -50,7 +50,7 @@ const INSERTING: [&str; 6] = [
 ];
 
 /// Bodies that write elements of `C` in an order of which nothing is known, some of them several times.
-const SCATTERING: [&str; 7] = [
+const SCATTERING: [&str; 8] = [
     "for i in range(n):\n        for j in range(n):\n            C[j, i] = A[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[j, (i + j) % n] += A[i, j] * x[i]",
     "for k in range(n):\n        for i in range(n):\n            for j in range(n):\n                \
@@ -62,6 +62,9 @@ const SCATTERING: [&str; 7] = [
     "for i in range(n):\n        for j in range(n):\n            if A[i, j] > 2.0:\n                \
      C[n - 1 - i, j // 2] -= A[i, j]",
     "for i in range(n):\n        for j in range(n):\n            C[(i * j) % n, i] *= A[i, j]",
+    // The condition reads what is written beside the result, so that the loops cannot be run twice.
+    "s: f64 = 0.0\n    for i in range(n):\n        for j in range(n):\n            s += A[i, j]\n            \
+     if s > 3.0:\n                C[j, i] = A[i, j]",
 ];
 
 fn text(result: &str, operands: [&str; 2], body: &str, local: bool) -> String {
@@ -264,17 +267,17 @@ fn scaled_matrices_are_appended() {
                 out_opened1 = 0
                 out_n1 = 0
                 for out.d0 in range(n):
+                    grow(out_room1, out_crd1, out_val, out_n1 + (cast(A_pos1[out.d0 + 1], i64) - cast(A_pos1[out.d0], i64)))
+                    assume(0 <= out_opened1)
+                    for out.r in range(out_opened1, out.d0 + 1):
+                        out_pos1[out.r] = cast(out_n1, i32)
+                    out_opened1 = out.d0 + 1
                     for out.d1.p in range(cast(A_pos1[out.d0], i64), cast(A_pos1[out.d0 + 1], i64)):
                         assume(0 <= out.d1.p and out.d1.p < A_n1)
                         assume(0 <= cast(A_crd1[out.d1.p], i64) and cast(A_crd1[out.d1.p], i64) < m)
                         assert 0 <= cast(A_crd1[out.d1.p], i64) and cast(A_crd1[out.d1.p], i64) < m, f"index {cast(A_crd1[out.d1.p], i64)} is out of range for dimension 1 of `out`, which has size {m}"  # index
-                        assume(0 <= out_opened1)
-                        for out.r in range(out_opened1, out.d0 + 1):
-                            out_pos1[out.r] = cast(out_n1, i32)
-                        out_opened1 = out.d0 + 1
                         assume(0 <= out_n1)
                         assume(out_n1 < 140737488355328)
-                        grow(out_room1, out_crd1, out_val, out_n1 + 1)
                         assume(out_n1 < out_room1)
                         out_crd1[out_n1] = cast(cast(A_crd1[out.d1.p], i64), i32)
                         out_val[out_n1] = 2.0 * A_val[out.d1.p]
@@ -334,17 +337,17 @@ fn rows_of_products_are_sorted() {
                                 C_row_val[cast(B_crd1[j.p], i64)] = 0.0
                                 C_row_val[cast(B_crd1[j.p], i64)] += A_val[k.p] * B_val[j.p]
                     sort(C_row_crd0, 0, cast(C_row_n0[0], i64))
+                    grow(C_room1, C_crd1, C_val, C_n1 + cast(C_row_n0[0], i64))
+                    assume(0 <= C_opened1)
+                    for C.r in range(C_opened1, i + 1):
+                        C_pos1[C.r] = cast(C_n1, i32)
+                    C_opened1 = i + 1
                     for C.d1.p in range(cast(C_row_n0[0], i64)):
                         assume(0 <= C.d1.p and C.d1.p < m)
                         assume(0 <= cast(C_row_crd0[C.d1.p], i64) and cast(C_row_crd0[C.d1.p], i64) < m)
                         assert 0 <= cast(C_row_crd0[C.d1.p], i64) and cast(C_row_crd0[C.d1.p], i64) < m, f"index {cast(C_row_crd0[C.d1.p], i64)} is out of range for dimension 1 of `C`, which has size {m}"  # index
-                        assume(0 <= C_opened1)
-                        for C.r in range(C_opened1, i + 1):
-                            C_pos1[C.r] = cast(C_n1, i32)
-                        C_opened1 = i + 1
                         assume(0 <= C_n1)
                         assume(C_n1 < 140737488355328)
-                        grow(C_room1, C_crd1, C_val, C_n1 + 1)
                         assume(C_n1 < C_room1)
                         C_crd1[C_n1] = cast(cast(C_row_crd0[C.d1.p], i64), i32)
                         C_val[C_n1] = C_row_val[cast(C_row_crd0[C.d1.p], i64)]
@@ -388,22 +391,34 @@ fn refused(text: &str, message: &str) {
 }
 
 #[test]
-fn writes_of_columns_are_sorted_into_rows() {
+fn writes_of_columns_are_sorted_into_lists_of_rows() {
     golden(
-        "def f(A: f64[n, m] @ csr) -> f64[m, n] @ csr:\n    C = zeros((m, n), f64)\n    for i in range(n):\n        \
+        "def f(A: f64[n, m] @ csr) -> f64[m, n] @ dcsr:\n    C = zeros((m, n), f64)\n    for i in range(n):\n        \
          for j in range(m):\n            C[j, i] += A[i, j]\n    return C\n",
         expect![[r#"
             def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1]):
                 C_n1 = empty((), i64)
                 C_opened1 = empty((), i64)
+                C_n0 = empty((), i64)
+                C_opened0 = empty((), i64)
                 C_room1 = empty((), i64)
+                C_parents1 = empty((), i64)
+                C_room0 = empty((), i64)
+                C_room0 = 0
+                C_parents1 = 0
                 C_room1 = 0
-                C_pos1 = empty((m + 1,), i32)
+                C_pos0 = empty((2,), i32)
                 C_val = empty((C_room1,), f64)
                 C_crd1 = empty((C_room1,), i32)
+                C_pos1 = empty((C_parents1,), i32)
+                C_crd0 = empty((C_room0,), i32)
+                assert m <= 2147483648, f"a dimension of size {m} of `C` is too large for indices of type i32: write `index=i64`"  # index
                 assert n <= 2147483648, f"a dimension of size {n} of `C` is too large for indices of type i32: write `index=i64`"  # index
+                C_opened0 = 0
+                C_n0 = 0
                 C_opened1 = 0
                 C_n1 = 0
+                grow(C_parents1, C_pos1, 1)
                 C_list_n0 = empty((), i64)
                 C_list_room0 = empty((), i64)
                 C_list_room0 = 0
@@ -412,15 +427,16 @@ fn writes_of_columns_are_sorted_into_rows() {
                 C_list_crd0 = empty((C_list_room0,), i32)
                 C_list_n0 = 0
                 for i in range(n):
+                    grow(C_list_room0, C_list_crd0, C_list_crd1, C_list_val, C_list_n0 + (cast(A_pos1[i + 1], i64) - cast(A_pos1[i], i64)))
                     for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
                         assume(0 <= j.p and j.p < A_n1)
                         assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
                         assert 0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m, f"index {cast(A_crd1[j.p], i64)} is out of range for dimension 0 of `C`, which has size {m}"  # index
                         assume(0 <= C_list_n0)
                         assume(C_list_n0 < 140737488355328)
-                        grow(C_list_room0, C_list_crd0, C_list_crd1, C_list_val, C_list_n0 + 1)
                         assume(C_list_n0 < C_list_room0)
                         C_list_crd0[C_list_n0] = cast(cast(A_crd1[j.p], i64), i32)
+                        assume(0 <= C_list_n0 and C_list_n0 < C_list_room0)
                         C_list_crd1[C_list_n0] = cast(i, i32)
                         C_list_val[C_list_n0] = A_val[j.p]
                         C_list_n0 = C_list_n0 + 1
@@ -436,10 +452,23 @@ fn writes_of_columns_are_sorted_into_rows() {
                         C_order[C_elements] = C_order[C.p]
                         C_elements = C_elements + 1
                 for C.q in range(C_elements):
+                    assume(0 <= C_opened0)
+                    for C.r in range(C_opened0, 1):
+                        C_pos0[C.r] = cast(C_n0, i32)
+                    C_opened0 = 1
+                    if C_n0 == cast(C_pos0[0], i64) or not cast(C_crd0[C_n0 - 1], i64) == cast(C_list_crd0[C_order[C.q]], i64):
+                        assume(0 <= C_n0)
+                        assume(C_n0 < 140737488355328)
+                        grow(C_room0, C_crd0, C_n0 + 1)
+                        assume(C_n0 < C_room0)
+                        grow(C_parents1, C_pos1, C_n0 + 2)
+                        assume(C_n0 + 2 <= C_parents1)
+                        C_crd0[C_n0] = cast(cast(C_list_crd0[C_order[C.q]], i64), i32)
+                        C_n0 = C_n0 + 1
                     assume(0 <= C_opened1)
-                    for C.r in range(C_opened1, cast(C_list_crd0[C_order[C.q]], i64) + 1):
+                    for C.r in range(C_opened1, C_n0):
                         C_pos1[C.r] = cast(C_n1, i32)
-                    C_opened1 = cast(C_list_crd0[C_order[C.q]], i64) + 1
+                    C_opened1 = C_n0
                     assume(0 <= C_n1)
                     assume(C_n1 < 140737488355328)
                     grow(C_room1, C_crd1, C_val, C_n1 + 1)
@@ -449,11 +478,74 @@ fn writes_of_columns_are_sorted_into_rows() {
                     C_n1 = C_n1 + 1
                 del C_order
                 del C_elements
+                assume(0 <= C_opened0)
+                for C.r in range(C_opened0, 2):
+                    C_pos0[C.r] = cast(C_n0, i32)
+                C_opened0 = 2
+                assert C_n0 <= 2147483647, f"`C` has {C_n0} elements, more than indices of type i32 count: write `index=i64`"  # index
                 assume(0 <= C_opened1)
-                for C.r in range(C_opened1, m + 1):
+                for C.r in range(C_opened1, C_n0 + 1):
                     C_pos1[C.r] = cast(C_n1, i32)
-                C_opened1 = m + 1
+                C_opened1 = C_n0 + 1
                 assert C_n1 <= 2147483647, f"`C` has {C_n1} elements, more than indices of type i32 count: write `index=i64`"  # index
+                fit(C_room0, C_crd0, C_n0)
+                fit(C_parents1, C_pos1, C_n0 + 1)
+                fit(C_room1, C_crd1, C_val, C_n1)
+        "#]],
+    );
+}
+
+#[test]
+fn writes_of_columns_are_counted_and_filled_into_rows() {
+    golden(
+        "def f(A: f64[n, m] @ csr) -> f64[m, n] @ csr:\n    C = zeros((m, n), f64)\n    for i in range(n):\n        \
+         for j in range(m):\n            C[j, i] += A[i, j]\n    return C\n",
+        expect![[r#"
+            def f(A_pos1: i32[n + 1], A_crd1: i32[A_n1], A_val: f64[A_n1]):
+                C_next1 = empty((), i64)
+                C_total1 = empty((), i64)
+                C_n1 = empty((), i64)
+                C_room1 = empty((), i64)
+                C_room1 = 0
+                C_pos1 = empty((m + 1,), i32)
+                C_val = empty((C_room1,), f64)
+                C_crd1 = empty((C_room1,), i32)
+                assert n <= 2147483648, f"a dimension of size {n} of `C` is too large for indices of type i32: write `index=i64`"  # index
+                C_n1 = 0
+                C_total1 = 0
+                C_next1 = 0
+                for C_pos1.q in range(m + 1):
+                    assume(0 <= C_pos1.q and C_pos1.q < m + 1)
+                    C_pos1[C_pos1.q] = 0
+                for i in range(n):
+                    for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
+                        assume(0 <= j.p and j.p < A_n1)
+                        assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        assert 0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m, f"index {cast(A_crd1[j.p], i64)} is out of range for dimension 0 of `C`, which has size {m}"  # index
+                        C_total1 = C_total1 + 1
+                        C_pos1[cast(A_crd1[j.p], i64) + 1] = cast(cast(C_pos1[cast(A_crd1[j.p], i64) + 1], i64) + 1, i32)
+                assert C_total1 <= 2147483647, f"`C` has {C_total1} elements, more than indices of type i32 count: write `index=i64`"  # index
+                for C_pos1.r in range(m):
+                    C_pos1[C_pos1.r + 1] = cast(cast(C_pos1[C_pos1.r + 1], i64) + cast(C_pos1[C_pos1.r], i64), i32)
+                assume(0 <= C_n1)
+                assume(C_n1 < 140737488355328)
+                grow(C_room1, C_crd1, C_val, C_n1 + C_total1)
+                assume(C_n1 + C_total1 <= C_room1)
+                C_n1 = C_total1
+                for i in range(n):
+                    for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
+                        assume(0 <= j.p and j.p < A_n1)
+                        assume(0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m)
+                        assert 0 <= cast(A_crd1[j.p], i64) and cast(A_crd1[j.p], i64) < m, f"index {cast(A_crd1[j.p], i64)} is out of range for dimension 0 of `C`, which has size {m}"  # index
+                        C_next1 = cast(C_pos1[cast(A_crd1[j.p], i64)], i64)
+                        assume(0 <= C_next1 and C_next1 < C_n1)
+                        C_crd1[C_next1] = cast(i, i32)
+                        assume(0 <= C_next1 and C_next1 < C_room1)
+                        C_val[C_next1] = 0.0 + A_val[j.p]
+                        C_pos1[cast(A_crd1[j.p], i64)] = cast(C_next1 + 1, i32)
+                for C_pos1.r in range(m):
+                    C_pos1[m - C_pos1.r] = cast(cast(C_pos1[m - C_pos1.r - 1], i64), i32)
+                C_pos1[0] = 0
                 fit(C_room1, C_crd1, C_val, C_n1)
         "#]],
     );
@@ -461,21 +553,22 @@ fn writes_of_columns_are_sorted_into_rows() {
 
 #[test]
 fn sorted_writes_are_reported_with_the_reason() {
-    let warned = |body: &str| {
-        let head = "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)";
+    let warned = |format: &str, body: &str| {
+        let head = format!("def f(A: f64[n, n] @ csr) -> f64[n, n] @ {format}:\n    C = zeros((n, n), f64)");
         let (_, structured) = lowered(&format!("{head}\n    {body}\n    return C\n"));
         let warnings = structured.expect("it is lowered").warnings;
         let [d] = &warnings[..] else { panic!("{warnings:?}") };
         assert_eq!(d.code, "structured::sorted");
         d.message.clone()
     };
+    // (Each element of `csr` is written once here, so that rows are counted and filled.)
     assert_eq!(
-        warned("for i in range(n):\n        for j in range(n):\n            C[j, i] = A[i, j]"),
+        warned("dcsr", "for i in range(n):\n        for j in range(n):\n            C[j, i] = A[i, j]"),
         "the writes of `C` are sorted: they are not in the order of dimension 0, which level 0 stores"
     );
     let twice = "for k in range(2):\n        for i in range(n):\n            for j in range(n):\n                ";
     assert_eq!(
-        warned(&format!("{twice}C[i, j] += A[i, j]")),
+        warned("csr", &format!("{twice}C[i, j] += A[i, j]")),
         "the writes of `C` are sorted: they are not in the order of dimension 0, which level 0 stores"
     );
 }
