@@ -152,6 +152,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let sizes = func.sizes.iter().cloned().collect();
     let mut pass = Lower { sizes, several, strict: func.keeps_order, ..Lower::default() };
     let (params, mut layout) = pass.interface(func)?;
+    pass.hidden.extend(layout.hidden.iter().cloned());
     let made = pass.appended(&assembled);
     let results = pass.followers(func)?;
     layout.levels.extend(func.results.iter().map(|t| pass.made_levels(&t.symbol)));

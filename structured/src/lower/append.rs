@@ -124,7 +124,7 @@ impl Lower {
         };
         let Some(assembly) = &flat.assembly else { return s };
         let (coordinates, counted) = match &pass {
-            Some(pass) => pass.coordinates(&indices, &origin),
+            Some(pass) => pass.coordinates(&indices, &self.held, &origin),
             None => (indices, Vec::new()),
         };
         if pass.as_ref().is_some_and(|pass| pass.counts) {
@@ -224,7 +224,14 @@ impl Lower {
         let counters = self.counters(tensor);
         let restarted = self.passes.values().find(|pass| pass.counts && pass.tensor == *tensor);
         let restarted = restarted.map_or_else(Vec::new, |pass| pass.remapping.restarted(&origin));
-        let start = checks.chain(assembly.begun(&origin)).chain(restarted);
+        let last = assembly.levels.iter().rev().find(|own| own.how.adds_one());
+        let of = self.collected.get(tensor).map_or(tensor, |(of, _)| of);
+        let reserved = match (self.totals.get(tensor), last) {
+            // (A local tensor may be made in each iteration of a loop.)
+            (Some(total), Some(own)) if self.made.contains(of) => assembly.reserved(&own.counts[0], total, &origin),
+            _ => Vec::new(),
+        };
+        let start = checks.chain(assembly.begun(&origin)).chain(reserved).chain(restarted);
         body = Stmt::seq(start.collect::<Vec<_>>().into_iter().chain([body]), origin.clone());
         body = assembly.arrays().chain(&counters).fold(body, declared);
         let start: Vec<Stmt> = rooms.iter().map(|room| set(room, Expr::int(0), &origin)).collect();

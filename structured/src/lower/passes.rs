@@ -1,34 +1,18 @@
 //! Writes that are run twice ([`crate::assemble`]'s `passes`): those of the first pass record an element's coordinates,
 //! those of the second one enter it.
 
-use super::remapping::Remapping;
+use super::cursor::PATH;
+use super::exprs::load;
+use super::nest::LoopBuilder;
+use super::remapping::{Pass, Remapping};
+use super::reserve::is_fixed;
+use super::scalars::scalar;
 use super::state::Lower;
+use crate::access;
 use crate::assemble::Passes;
-use crate::level_assembly::{AssembledArrays, Path};
+use crate::level_assembly::{AssembledArrays, Path, set, store_at};
 use std::sync::Arc;
-use taffeta_ast::{Expr, Origin, Stmt, Symbol};
-
-/// Pass over the writes of a tensor.
-#[derive(Clone, Debug)]
-pub(super) struct Pass {
-    /// Tensor.
-    pub(super) tensor: Symbol,
-    /// Whether elements are counted, rather than entered.
-    pub(super) counts: bool,
-    /// Dimension of each coordinate of the writes.
-    dims: Vec<usize>,
-    pub(super) remapping: Arc<Remapping>,
-}
-
-impl Pass {
-    /// Returns the coordinates of an element's levels, and the statements that count it behind its write.
-    pub(super) fn coordinates(&self, at: &[Expr], origin: &Origin) -> (Vec<Expr>, Vec<Stmt>) {
-        let mut at: Vec<(usize, Expr)> = self.dims.iter().copied().zip(at.iter().cloned()).collect();
-        at.sort_by_key(|(d, _)| *d);
-        let at: Vec<Expr> = at.into_iter().map(|(_, index)| index).collect();
-        (self.remapping.coordinates(&at), self.remapping.counted(&at, origin))
-    }
-}
+use taffeta_ast::{Expr, Origin, Stmt, Symbol, Tensor};
 
 impl Lower {
     /// Registers the passes over the writes of a tensor, whose arrays are registered already.
@@ -45,8 +29,42 @@ impl Lower {
         }
     }
 
+    /// Holds the counters that writes in the body of a loop use in scalars, where each has one place in all iterations:
+    /// returns the scalars, and the statements before and after the loop. They are registered until then.
+    pub(super) fn hold_counters(&mut self, nest: &LoopBuilder<'_>, body: &Stmt) -> (Vec<Arc<Tensor>>, [Vec<Stmt>; 2]) {
+        let mut places: Vec<(Arc<Tensor>, Expr)> = Vec::new();
+        let mut moving: Vec<Symbol> = Vec::new();
+        body.walk(&mut |s| {
+            let Some(target) = access::target(s) else { return };
+            let Some((fibre, at)) = load(&target) else { return };
+            let Some(pass) = self.fibres.get(fibre).and_then(|(list, _)| self.passes.get(list)) else { return };
+            let indices: Vec<Expr> = at[PATH..].iter().map(|a| a.index.clone()).collect();
+            for (counter, place) in pass.places(&indices) {
+                match places.iter().find(|(other, _)| other.symbol == counter.symbol) {
+                    Some((_, other)) if *other == place => {}
+                    Some(_) => moving.push(counter.symbol.clone()),
+                    None if is_fixed(&place, nest, body) && !self.held.contains_key(&counter.symbol) => {
+                        places.push((counter, place));
+                    }
+                    None => moving.push(counter.symbol.clone()),
+                }
+            }
+        });
+        places.retain(|(counter, _)| !moving.contains(&counter.symbol));
+        let (mut scalars, mut around) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for (counter, place) in places {
+            let held = scalar(format!("{}.held", counter.symbol.name().replace('.', "_")));
+            let origin = nest.s.origin().derive("structured", "counter");
+            around[0].push(set(&held, counter.load([place.clone()]), &origin));
+            around[1].push(store_at(&counter, &place, held.load([]), origin));
+            self.held.insert(counter.symbol.clone(), held.clone());
+            scalars.push(held);
+        }
+        (scalars, around)
+    }
+
     /// Returns the counters of the tensor that a program makes in two passes.
-    pub(super) fn counters(&self, tensor: &Symbol) -> Vec<Arc<taffeta_ast::Tensor>> {
+    pub(super) fn counters(&self, tensor: &Symbol) -> Vec<Arc<Tensor>> {
         let pass = self.passes.values().find(|pass| pass.counts && pass.tensor == *tensor);
         pass.map_or_else(Vec::new, |pass| pass.remapping.counters().cloned().collect())
     }

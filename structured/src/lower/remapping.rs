@@ -1,6 +1,7 @@
 //! Coordinates of an assembled tensor's levels from the indices of an element; counters number elements as they come.
 
-use crate::level_assembly::{AssembledArrays, iterator_of, range, store_at};
+use crate::level_assembly::{AssembledArrays, iterator_of, range, set, store_at};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::format::{Coord, Format};
 use taffeta_ast::stmt::Role;
@@ -41,8 +42,15 @@ impl Remapping {
 
     /// Returns the coordinates of an element, level by level.
     pub(super) fn coordinates(&self, at: &[Expr]) -> Vec<Expr> {
+        self.coordinates_with(at, &FxHashMap::default())
+    }
+
+    fn coordinates_with(&self, at: &[Expr], held: &FxHashMap<Symbol, Arc<Tensor>>) -> Vec<Expr> {
         let one = |(k, c): (usize, &Coord)| match &self.counters[k] {
-            Some((counter, of)) => counter.load([self.place(of, at)]),
+            Some((counter, of)) => match held.get(&counter.symbol) {
+                Some(scalar) => scalar.load([]),
+                None => counter.load([self.place(of, at)]),
+            },
             None => match c {
                 Coord::Dim(d) => at[*d].clone(),
                 c => known(c, at).minus(&self.lows[k]),
@@ -53,7 +61,14 @@ impl Remapping {
 
     /// Builds the statements that count an element.
     pub(super) fn counted(&self, at: &[Expr], origin: &Origin) -> Vec<Stmt> {
+        self.counted_with(at, &FxHashMap::default(), origin)
+    }
+
+    fn counted_with(&self, at: &[Expr], held: &FxHashMap<Symbol, Arc<Tensor>>, origin: &Origin) -> Vec<Stmt> {
         let one = |(counter, of): &(Arc<Tensor>, Vec<Coord>)| {
+            if let Some(scalar) = held.get(&counter.symbol) {
+                return set(scalar, scalar.load([]).plus(&Expr::int(1)), origin);
+            }
             let place = self.place(of, at);
             store_at(counter, &place, counter.load([place.clone()]).plus(&Expr::int(1)), origin.clone())
         };
@@ -76,6 +91,45 @@ impl Remapping {
             let low = c.range(&self.shape).map_or(Expr::int(0), |[low, _]| low);
             place.times(&extent(c, &self.shape)).plus(&known(c, at).minus(&low))
         })
+    }
+}
+
+/// Pass over the writes of a tensor.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    /// Tensor.
+    pub(super) tensor: Symbol,
+    /// Whether elements are counted, rather than entered.
+    pub(super) counts: bool,
+    /// Dimension of each coordinate of the writes.
+    pub(super) dims: Vec<usize>,
+    pub(super) remapping: Arc<Remapping>,
+}
+
+impl Pass {
+    /// Returns the coordinates of an element's levels, and the statements that count it behind its write. Counters in
+    /// `held` are in scalars.
+    pub(super) fn coordinates(
+        &self,
+        at: &[Expr],
+        held: &FxHashMap<Symbol, Arc<Tensor>>,
+        origin: &Origin,
+    ) -> (Vec<Expr>, Vec<Stmt>) {
+        let at = self.by_dimension(at);
+        (self.remapping.coordinates_with(&at, held), self.remapping.counted_with(&at, held, origin))
+    }
+
+    /// Returns the counters, each with its place for an element.
+    pub(super) fn places(&self, at: &[Expr]) -> Vec<(Arc<Tensor>, Expr)> {
+        let at = self.by_dimension(at);
+        let counters = self.remapping.counters.iter().flatten();
+        counters.map(|(counter, of)| (counter.clone(), self.remapping.place(of, &at))).collect()
+    }
+
+    fn by_dimension(&self, at: &[Expr]) -> Vec<Expr> {
+        let mut at: Vec<(usize, Expr)> = self.dims.iter().copied().zip(at.iter().cloned()).collect();
+        at.sort_by_key(|(d, _)| *d);
+        at.into_iter().map(|(_, index)| index).collect()
     }
 }
 

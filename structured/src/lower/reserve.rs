@@ -53,6 +53,13 @@ impl Lower {
             let most = most.times(&Expr::int(appends.count));
             let origin = nest.s.origin().derive("structured", "reserve");
             all.extend(assembly.reserved(count, &most, &origin));
+            if let Some(total) = self.most_in_all((plan, leading)) {
+                let total = total.times(&Expr::int(appends.count));
+                let known = self.totals.entry(appends.tensor.clone()).or_insert_with(|| total.clone());
+                if *known != total {
+                    *known = known.max_with(&total);
+                }
+            }
             self.reserved.counts.push(count.symbol.clone());
             let own = &assembly.levels[k];
             if let Some(opened) = &own.opened
@@ -110,6 +117,25 @@ impl Lower {
         found
     }
 
+    /// Returns the number of iterations of a loop over lists in all of its executions, if each list is visited once, in
+    /// terms of sizes that are known where the program begins.
+    fn most_in_all(&self, (plan, leading): (&MergePlan, &[Cursor])) -> Option<Expr> {
+        let one = |c: &Cursor| {
+            let positions = &self.level_of(c).positions;
+            let is_size = |e: &Expr| match e.kind() {
+                ExprKind::Load(..) => false,
+                ExprKind::Var(size) => self.hidden.contains(size) || self.sizes.contains(size),
+                _ => true,
+            };
+            (!positions.any(&mut |e| !is_size(e))).then(|| positions.clone())
+        };
+        let all = leading.iter().map(one).collect::<Option<Vec<Expr>>>()?;
+        all.into_iter().reduce(|a, b| match plan {
+            MergePlan::Leapfrog(_) => a.min_with(&b),
+            MergePlan::Leader(_) | MergePlan::Merge => a.plus(&b),
+        })
+    }
+
     /// Returns a bound on the number of iterations of a loop over lists.
     fn most_iterations(
         &self,
@@ -134,7 +160,7 @@ impl Lower {
 }
 
 /// Returns whether an expression has the same value in all iterations of a loop.
-fn is_fixed(e: &Expr, nest: &LoopBuilder<'_>, body: &Stmt) -> bool {
+pub(super) fn is_fixed(e: &Expr, nest: &LoopBuilder<'_>, body: &Stmt) -> bool {
     let mut bound: Vec<Symbol> = nest.iter.into_iter().cloned().collect();
     body.walk(&mut |s| {
         if let StmtKind::For { iter, .. } = s.kind() {

@@ -1,12 +1,13 @@
 //! State of lowering, and its diagnostics.
 
-use super::passes::Pass;
+use super::remapping::Pass;
 use crate::explain::Explained;
 use crate::layout::TensorLevels;
 use crate::warnings;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use taffeta_ast::{Diagnostic, Expr, Op, Span, Stmt, StmtId, Symbol};
+use std::sync::Arc;
+use taffeta_ast::{Diagnostic, Expr, Op, Span, Stmt, StmtId, Symbol, Tensor};
 
 /// Names bound at a program point: sizes and iterators, the latter with their range if the step is 1.
 pub(super) type Bindings = FxHashMap<Symbol, Option<[Expr; 2]>>;
@@ -48,6 +49,12 @@ pub(super) struct Lower {
     pub(super) complete: FxHashMap<StmtId, Symbol>,
     /// Lists of the writes of tensors, with the tensor and the operator that combines writes of one element.
     pub(super) collected: FxHashMap<Symbol, (Symbol, Option<Op>)>,
+    /// Number of elements for which a tensor has room from its beginning.
+    pub(super) totals: FxHashMap<Symbol, Expr>,
+    /// Hidden sizes of the parameters.
+    pub(super) hidden: FxHashSet<Symbol>,
+    /// Counters of remapped formats that are in scalars.
+    pub(super) held: FxHashMap<Symbol, Arc<Tensor>>,
     /// Tensors that are written rightly whichever order loops over lists without order have.
     pub(super) any_order: FxHashSet<Symbol>,
     /// Tensors that stand for another one in a pass over its writes.

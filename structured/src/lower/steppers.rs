@@ -95,7 +95,9 @@ impl Lower {
             false => (Vec::new(), Vec::new()),
         };
         let others = [following, others].concat();
-        let reserved = self.reserved.clone();
+        let (reserved, held) = (self.reserved.clone(), self.held.clone());
+        let (counters, [before, after]) = self.hold_counters(nest, &body);
+        all.extend(before);
         all.extend(self.reserve(nest, (&drive, &leading), range, &body));
         all.push(match (&drive, &leading[..]) {
             (MergePlan::Leapfrog(_), _) => self.leapfrog(nest, leading, others, range, body),
@@ -108,9 +110,10 @@ impl Lower {
             }
             _ => self.merged(nest, leading, others, range, body),
         });
-        self.reserved = reserved;
+        (self.reserved, self.held) = (reserved, held);
+        all.extend(after);
         let all = nest.block(all);
-        nest.with(scalars, all)
+        nest.with(scalars.into_iter().chain(counters), all)
     }
 
     /// Sorts the lists of workspaces whose elements are copied in the order of their coordinates.

@@ -266,6 +266,7 @@ fn scaled_matrices_are_appended() {
                 assert m <= 2147483648, f"a dimension of size {m} of `out` is too large for indices of type i32: write `index=i64`"  # index
                 out_opened1 = 0
                 out_n1 = 0
+                grow(out_room1, out_crd1, out_val, out_n1 + A_n1)
                 for out.d0 in range(n):
                     grow(out_room1, out_crd1, out_val, out_n1 + (cast(A_pos1[out.d0 + 1], i64) - cast(A_pos1[out.d0], i64)))
                     assume(0 <= out_opened1)
@@ -310,6 +311,7 @@ fn rows_of_products_are_sorted() {
                 assert m <= 2147483648, f"a dimension of size {m} of `C` is too large for indices of type i32: write `index=i64`"  # index
                 C_opened1 = 0
                 C_n1 = 0
+                grow(C_room1, C_crd1, C_val, C_n1 + m)
                 C_row_val = empty((m,), f64)
                 C_row_map0 = empty((m,), u8)
                 C_row_crd0 = empty((m,), i32)
@@ -426,6 +428,7 @@ fn writes_of_columns_are_sorted_into_lists_of_rows() {
                 C_list_crd1 = empty((C_list_room0,), i32)
                 C_list_crd0 = empty((C_list_room0,), i32)
                 C_list_n0 = 0
+                grow(C_list_room0, C_list_crd0, C_list_crd1, C_list_val, C_list_n0 + A_n1)
                 for i in range(n):
                     grow(C_list_room0, C_list_crd0, C_list_crd1, C_list_val, C_list_n0 + (cast(A_pos1[i + 1], i64) - cast(A_pos1[i], i64)))
                     for j.p in range(cast(A_pos1[i], i64), cast(A_pos1[i + 1], i64)):
