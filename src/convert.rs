@@ -18,12 +18,15 @@
 //! ```
 
 use crate::error::{Error, Report};
+use crate::io;
 use crate::options::Options;
 use crate::program::Program;
 use crate::sparse::Sparse;
 use std::fmt::Write as _;
+use std::path::Path;
 use taffeta_ast::format::{Coord, Format, coord};
-use taffeta_ast::{Buffer, DType, Diagnostic, Expr, Literal, Symbol, print};
+use taffeta_ast::{Buffer, DType, Diagnostic, Expr, Literal, Symbol, print, scalar};
+use taffeta_frontend::Source;
 use taffeta_structured::{Stored, Unpackable, arrays_of};
 
 /// Converts a tensor to another format. Explicit fill values are kept from lists, and left out where a level of the
@@ -59,16 +62,21 @@ pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<St
     Conversion::of(tensor, format)?.run(tensor, options)
 }
 
-/// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. `context` is the text
-/// of a program whose formats the text may name.
+/// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. It may name formats of
+/// `file`, a program, with what that imports.
 ///
 /// # Errors
 ///
-/// Those of the program's text.
-pub fn parse_format(text: &str, ndim: usize, context: &str) -> Result<Format, Error> {
+/// An unreadable file, and those of the program's text.
+pub fn parse_format(text: &str, ndim: usize, file: Option<&Path>) -> Result<Format, Error> {
+    let read = |path: &Path| io::read_text(path).map_err(|d| Error::Program(Report::without_sources(vec![d])));
+    let context = file.map_or(Ok(String::new()), read)?;
     let shape = vec!["taffeta_n"; ndim].join(", ");
     let program = format!("{context}\n\n\ndef taffeta_target(A: f64[{shape}] @ {text}) -> i64:\n    return 0\n");
-    let func = Program::from_source("--to", &program)?.logical("taffeta_target", &Options::default())?;
+    let source = Source { name: "--to".into(), path: file.map(Path::to_path_buf), text: program.into() };
+    let program = Program::read(source);
+    program.refuse_broken()?;
+    let func = program.logical("taffeta_target", &Options::default())?;
     let format = func.params.first().map_or_else(|| Format::dense(ndim), |p| p.tensor.format.clone());
     Ok(Format { pattern: None, ..format })
 }
@@ -79,6 +87,7 @@ pub struct Conversion {
     pub text: String,
     source: Format,
     target: Format,
+    dtype: DType,
     fill: Literal,
 }
 
@@ -89,6 +98,16 @@ impl Conversion {
     ///
     /// A format of another number of dimensions, or of squares where the tensor is none.
     pub fn of(tensor: &Stored, format: &Format) -> Result<Conversion, Error> {
+        Conversion::to(tensor, format, tensor.dtype())
+    }
+
+    /// Writes the program that converts a tensor to a format and an element type. Elements are converted as `cast` does:
+    /// a number without a value in the type is an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Conversion::of`], and a fill without a value in the type.
+    pub fn to(tensor: &Stored, format: &Format, dtype: DType) -> Result<Conversion, Error> {
         let ndim = tensor.shape().len();
         let squares = || tensor.format().squares().chain(format.squares()).map(|(_, dims)| dims);
         let wrong = format.check(ndim).map_err(|why| why.to_string()).err().or_else(|| {
@@ -102,9 +121,13 @@ impl Conversion {
         }
         let source = with_types(tensor);
         let fill = source.fill.unwrap_or(Literal::zero(tensor.dtype()));
-        let target = Format { fill: format.fill.or(source.fill), ..format.clone() };
-        let text = text([&source, &target], tensor.dtype(), ndim, fill);
-        Ok(Conversion { text, source, target, fill })
+        let own = scalar::cast(fill, tensor.dtype(), dtype).map_err(|_| {
+            let text = format!("cannot convert a tensor to {dtype}: its fill is {}", number(fill));
+            Error::Input(Report::without_sources(vec![Diagnostic::new("storage::format", text)]))
+        })?;
+        let target = Format { fill: format.fill.or(source.fill.map(|_| own)), ..format.clone() };
+        let text = text([&source, &target], [tensor.dtype(), dtype], ndim, fill);
+        Ok(Conversion { text, source, target, dtype, fill })
     }
 
     /// Returns the program.
@@ -122,13 +145,22 @@ impl Conversion {
     ///
     /// Those of [`convert`].
     pub fn run(self, tensor: &Stored, options: &Options) -> Result<Stored, Error> {
+        self.run_on(tensor, options, 0)
+    }
+
+    /// Converts a tensor by this many threads; 0 lets OpenMP decide. The result does not depend on them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`convert`].
+    pub fn run_on(self, tensor: &Stored, options: &Options, threads: u32) -> Result<Stored, Error> {
         let program = self.program()?;
-        let Conversion { source, target, fill, .. } = self;
+        let Conversion { source, target, dtype, fill, .. } = self;
         let function = match program.compile("convert", &options.clone().schedule(None)) {
             Ok(function) => function,
             // Lists without order that name blocks several times (hicoo) are in no loop.
             Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
-                return repacked(tensor, target, fill);
+                return repacked(tensor, target, dtype, fill);
             }
             Err(e) => return Err(e),
         };
@@ -145,7 +177,7 @@ impl Conversion {
                 function.call().value("A", &dense)
             }
         };
-        let out = call.run()?;
+        let out = call.threads(threads).run()?;
         match target.is_dense() {
             false => Ok(out.stored("B")?.clone()),
             true => {
@@ -163,7 +195,7 @@ fn stores_regions(format: &Format) -> bool {
 }
 
 /// Converts a tensor element by element.
-fn repacked(tensor: &Stored, target: Format, fill: Literal) -> Result<Stored, Error> {
+fn repacked(tensor: &Stored, target: Format, dtype: DType, fill: Literal) -> Result<Stored, Error> {
     let failed = |why: Unpackable| {
         let d = Diagnostic::new("run::index", format!("cannot convert a tensor to `{target}`: {why}"));
         Error::Run(Report::without_sources(vec![d]))
@@ -176,8 +208,14 @@ fn repacked(tensor: &Stored, target: Format, fill: Literal) -> Result<Stored, Er
     };
     let kept: Vec<usize> = (0..values.len()).filter(|k| !regions || !is_fill(values.get(*k))).collect();
     let indices: Vec<i64> = kept.iter().flat_map(|k| all[k * ndim..(k + 1) * ndim].iter().copied()).collect();
-    let mut elements = Buffer::zeros(values.dtype(), kept.len());
-    kept.iter().enumerate().for_each(|(to, k)| assert!(elements.set(to, values.get(*k)), "types agree"));
+    let mut elements = Buffer::zeros(dtype, kept.len());
+    for (to, k) in kept.iter().enumerate() {
+        let value = scalar::cast(values.get(*k), values.dtype(), dtype).map_err(|fault| {
+            let text = format!("cannot convert {} to {dtype}: {fault}", number(values.get(*k)));
+            Error::Run(Report::without_sources(vec![Diagnostic::new("run::arithmetic", text)]))
+        })?;
+        assert!(elements.set(to, value), "types agree");
+    }
     Stored::pack(tensor.shape(), &target, &indices, &elements).map_err(failed)
 }
 
@@ -197,7 +235,7 @@ fn with_types(tensor: &Stored) -> Format {
 }
 
 /// Writes the program.
-fn text([source, target]: [&Format; 2], dtype: DType, ndim: usize, fill: Literal) -> String {
+fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: usize, fill: Literal) -> String {
     let mut sizes: Vec<String> = (0..ndim).map(|d| format!("n{d}")).collect();
     for (_, [a, b]) in source.squares().chain(target.squares()) {
         sizes[b] = sizes[a].clone();
@@ -217,7 +255,7 @@ fn text([source, target]: [&Format; 2], dtype: DType, ndim: usize, fill: Literal
     let shape = sizes.join(", ");
     let tuple = if ndim == 1 { format!("({shape},)") } else { format!("({shape})") };
     let target_fill = number(target.fill.unwrap_or(Literal::zero(dtype)));
-    let _ = writeln!(out, "def convert(A: {dtype}[{shape}]{from}) -> {dtype}[{shape}]{to}:");
+    let _ = writeln!(out, "def convert(A: {from_dtype}[{shape}]{from}) -> {dtype}[{shape}]{to}:");
     let _ = writeln!(out, "    B = full({tuple}, {target_fill}, {dtype})");
     let mut depth = 1;
     let mut line = |text: &str, opens: bool| {
@@ -231,7 +269,11 @@ fn text([source, target]: [&Format; 2], dtype: DType, ndim: usize, fill: Literal
     if stores_regions(source) {
         line(&format!("if A{element} != {}:", number(fill)), true);
     }
-    line(&format!("B{element} = A{element}"), false);
+    let value = match from_dtype == dtype {
+        true => format!("A{element}"),
+        false => format!("cast(A{element}, {dtype})"),
+    };
+    line(&format!("B{element} = {value}"), false);
     out.push_str("    return B\n");
     out
 }

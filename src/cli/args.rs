@@ -59,7 +59,7 @@ pub struct ProgramArgs {
 }
 
 /// Maximum number of threads, in clap's type.
-const MAX_THREADS: i64 = taffeta::MAX_THREADS as i64;
+pub const MAX_THREADS: i64 = taffeta::MAX_THREADS as i64;
 
 /// Execution engine of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,13 +1,14 @@
 //! `taffeta convert`: reads a tensor, converts it to another format by a generated program, and writes or summarises
 //! it.
 
+use super::args::MAX_THREADS;
 use super::explain_assembly;
 use super::output::{Failure, print, print_json};
 use super::progress;
 use super::run::duration;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use taffeta::ast::format::{Format, Level};
 use taffeta::convert::{Conversion, parse_format};
 use taffeta::io::declared::{declared, read_declared};
@@ -26,7 +27,7 @@ left out. Without -o, a summary is printed.
 
 Examples:
   taffeta convert a.mtx --to csr -o a.npz
-  taffeta convert a.npz --to 'bcsr(4, 4)'
+  taffeta convert a.npz --to 'bcsr(4, 4)' --dtype f32
   taffeta convert t.tns --to 'format(dense, compressed, compressed)' --shape 100,80,60 -o t.npz
   taffeta convert a.npz --to 'mine.ft:blocks' --explain")]
 pub struct Args {
@@ -42,9 +43,15 @@ pub struct Args {
     /// Sizes of the dimensions, if the file does not have them
     #[arg(long, value_name = "N,M", value_delimiter = ',')]
     shape: Option<Vec<usize>>,
+    /// Type of the elements (default: the file's), to which they are converted as by `cast`
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    dtype: Option<DType>,
     /// Type of the index arrays: u8, u16, i32 or i64
     #[arg(long, value_name = "TYPE", value_parser = index)]
     index: Option<DType>,
+    /// Threads that read and convert; 0 lets OpenMP decide
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=MAX_THREADS))]
+    threads: u32,
     /// Print the duration of each step
     #[arg(long)]
     time: bool,
@@ -54,6 +61,10 @@ pub struct Args {
     /// Print the summary as JSON on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+fn dtype(text: &str) -> Result<DType, String> {
+    DType::parse(text).ok_or_else(|| format!("expected a type such as f32 or i64, found `{text}`"))
 }
 
 fn index(text: &str) -> Result<DType, String> {
@@ -77,12 +88,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         args.output.as_ref().map(|path| Target { name: "B".into(), path: path.clone(), format: Some(format.clone()) });
     let tensor = timings.measure("read", || read_declared(&args.input, declared, args.shape.as_deref()))?;
     if let Some(out) = &out {
-        out.check(tensor.dtype(), ndim)?;
+        out.check(args.dtype.unwrap_or(tensor.dtype()), ndim)?;
     }
-    let conversion = Conversion::of(&tensor, &format)?;
+    let conversion = Conversion::to(&tensor, &format, args.dtype.unwrap_or(tensor.dtype()))?;
     let explained = if args.explain { Some(explained(&conversion)?) } else { None };
     progress.say("converting");
-    let made = timings.measure("convert", || conversion.run(&tensor, &Options::default()))?;
+    let made = timings.measure("convert", || conversion.run_on(&tensor, &Options::default(), args.threads))?;
     if let Some(out) = &out {
         progress.say("writing");
         timings.measure("write", || write_all(&[(out.clone(), Item::Stored(&made))]))?;
@@ -94,11 +105,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Returns the format to convert to.
 fn target(args: &Args, ndim: usize) -> Result<Format, Failure> {
-    let (context, text) = match args.to.split_once(".ft:") {
-        Some((stem, name)) => (taffeta::io::read_text(Path::new(&format!("{stem}.ft")))?, name),
-        None => (String::new(), args.to.as_str()),
+    let (file, text) = match args.to.split_once(".ft:") {
+        Some((stem, name)) => (Some(PathBuf::from(format!("{stem}.ft"))), name),
+        None => (None, args.to.as_str()),
     };
-    let format = parse_format(text, ndim, &context)?;
+    let format = parse_format(text, ndim, file.as_deref())?;
     let Some(index) = args.index else { return Ok(format) };
     let one = |l: &Level| Level { index: l.kind.has_indices().then_some(index), ..*l };
     Ok(Format { levels: format.levels.iter().map(one).collect(), ..format })

@@ -98,6 +98,37 @@ fn conversions_keep_all_elements() {
 }
 
 #[test]
+fn elements_get_another_type() {
+    let folder = folder();
+    let out = folder.succeeds(&["convert", "a.mtx", "--to", "csc", "--dtype", "i32", "-o", "b.mtx", "--threads", "2"]);
+    assert!(out.starts_with("i32[4, 4] @ "), "{out}");
+    // As `cast` does: toward zero.
+    let found = std::fs::read_to_string(folder.path().join("b.mtx")).expect("it is written");
+    assert!(found.contains("integer") && found.ends_with("1 1 1\n3 1 3\n2 2 0\n1 3 2\n4 4 2\n"), "{found}");
+    // Lists without order, which no loop takes, are converted too.
+    for to in ["hicoo", "csr"] {
+        let input = if to == "csr" { "h.npz" } else { "a.mtx" };
+        let out = folder.succeeds(&["convert", input, "--to", to, "--dtype", "f32", "-o", "h.npz"]);
+        assert!(out.starts_with("f32[4, 4] @ "), "{out}");
+    }
+    std::fs::write(folder.path().join("nan.mtx"), MATRIX.replace("2.5", "nan")).expect("ours");
+    let (status, _, err) = finish(&mut folder.command(&["convert", "nan.mtx", "--to", "csr", "--dtype", "i64"]));
+    assert!(status == 1 && err.contains("cannot cast nan to i64"), "{err}");
+    let (status, _, err) = finish(&mut folder.command(&["convert", "a.mtx", "--to", "csr", "--dtype", "f31"]));
+    assert!(status == 2 && err.contains("found `f31`"), "{err}");
+}
+
+#[test]
+fn formats_are_imported() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("lib")).expect("ours");
+    std::fs::write(folder.path().join("lib/blocks.ft"), MINE).expect("ours");
+    std::fs::write(folder.path().join("lib/all.ft"), "from blocks import split\n\nmine = split\n").expect("ours");
+    let out = folder.succeeds(&["convert", "a.mtx", "--to", "lib/all.ft:mine"]);
+    assert!(out.contains("format(dense, compressed, dense, dense"), "{out}");
+}
+
+#[test]
 fn faults_name_the_element_and_leave_the_file() {
     let folder = folder();
     std::fs::write(folder.path().join("out.npz"), "before").expect("ours");
