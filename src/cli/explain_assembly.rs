@@ -24,7 +24,7 @@ pub fn text(all: &[Assembly], sources: &SourceMap) -> String {
             Strategy::Sort(_) => line("workspace", "coordinates, value and number of each write"),
         }
         line("passes", passes(a));
-        line("bound", bound(a));
+        line("bound", &bound(a));
     }
     out
 }
@@ -49,6 +49,7 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
                 Strategy::Insert => 2,
                 Strategy::Sort(_) => 3,
             },
+            "bound": a.bound,
         })
     };
     all.iter().map(one).collect()
@@ -87,10 +88,11 @@ fn passes(a: &Assembly) -> &'static str {
     }
 }
 
-fn bound(a: &Assembly) -> &'static str {
-    match a.strategy {
-        Strategy::Append | Strategy::Workspace => "none: arrays grow to twice their length",
-        Strategy::Scatter(_) | Strategy::Insert => "exact: arrays are made once",
-        Strategy::Sort(_) => "none: the list and the arrays grow to twice their length",
+fn bound(a: &Assembly) -> String {
+    match (&a.strategy, &a.bound) {
+        (Strategy::Append | Strategy::Workspace, Some(most)) => format!("{most} elements: arrays are made once"),
+        (Strategy::Append | Strategy::Workspace, None) => "none: arrays grow to twice their length".to_string(),
+        (Strategy::Scatter(_) | Strategy::Insert, _) => "exact: arrays are made once".to_string(),
+        (Strategy::Sort(_), _) => "none: the list and the arrays grow to twice their length".to_string(),
     }
 }

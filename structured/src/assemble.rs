@@ -88,6 +88,7 @@ pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
                 span,
                 levels: tensor.format.levels.to_vec(),
                 strategy,
+                bound: None,
             }),
             Err(d) => found.push(d),
         }

@@ -48,6 +48,9 @@ pub struct Assembly {
     pub levels: Vec<Level>,
     /// Strategy.
     pub strategy: Strategy,
+    /// Number of elements for which there is room from the beginning, in terms of sizes and of the numbers of elements
+    /// of parameters; `None` if there is no bound.
+    pub bound: Option<String>,
 }
 
 /// Strategy by which a tensor is assembled.

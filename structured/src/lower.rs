@@ -214,9 +214,11 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
         true => func.with_body(full_blocks::full_blocks(&func.body, &mut Context::new(&func))),
         false => func,
     };
+    let bounds = pass.bounds();
     let mut explained: Vec<Explained> = Vec::new();
     pass.explained.into_iter().for_each(|e| explained.extend((!explained.contains(&e)).then_some(e)));
-    let (warnings, assembled) = (warnings::settled(pass.warnings), assembled.explained);
+    let assembled = assembled.explained.into_iter().map(|a| Assembly { bound: bounds.get(&a.tensor).cloned(), ..a });
+    let (warnings, assembled) = (warnings::settled(pass.warnings), assembled.collect());
     Ok(Structured { func, layout, warnings, explained, assembled, order_violations, seeks })
 }
 

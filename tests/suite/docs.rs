@@ -2,7 +2,8 @@
 //! command line.
 //!
 //! A `taffeta` block whose first line is `# name.ft` is written to that file; all blocks of one page share a folder. A
-//! `console` block holds commands (`$ taffeta …`), each followed by its output (standard output, then standard error).
+//! `console` block holds commands (`$ taffeta …`), each followed by its output (standard output, then standard error), of
+//! which lines `…` leave parts out.
 //! `UPDATE_EXPECT=1` rewrites the pages. Rust blocks are tested as documentation of the library.
 //!
 //! The page of the primitives consists of the heads of their files (`schedule/src/primitives/*.md`), whose examples are
@@ -66,6 +67,26 @@ fn run(arguments: &str, folder: &Path) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_string()
 }
 
+/// Returns whether the parts between lines `…` are printed, in this order; the first one at the begin, and the last one at
+/// the end.
+fn are_parts(shown: &[&str], printed: &str) -> bool {
+    let printed: Vec<&str> = printed.lines().collect();
+    let parts: Vec<&[&str]> = shown.split(|l| *l == "…").collect();
+    let mut from = 0;
+    for (k, part) in parts.iter().enumerate() {
+        let places = match k {
+            0 => 0..=0,
+            _ if k + 1 == parts.len() => printed.len().saturating_sub(part.len())..=printed.len(),
+            _ => from..=printed.len(),
+        };
+        match places.filter(|at| *at >= from).find(|at| printed[*at..].starts_with(part)) {
+            Some(at) => from = at + part.len(),
+            None => return false,
+        }
+    }
+    true
+}
+
 /// Returns the page with the present output of its commands.
 fn rewritten(page: &str, folder: &Path) -> String {
     let mut out = String::new();
@@ -83,12 +104,16 @@ fn rewritten(page: &str, folder: &Path) -> String {
                 out.push_str(&text);
             }
             "console" => {
-                for command in block.iter().filter_map(|l| l.strip_prefix("$ ")) {
+                for (at, command) in block.iter().enumerate().filter_map(|(at, l)| Some((at, l.strip_prefix("$ ")?))) {
                     writeln!(out, "$ {command}").unwrap();
+                    let shown: Vec<&str> =
+                        block[at + 1..].iter().take_while(|l| !l.starts_with("$ ")).copied().collect();
                     let arguments =
                         command.strip_prefix("taffeta ").unwrap_or_else(|| panic!("not a taffeta command: {command}"));
                     let printed = run(arguments, folder);
-                    if !printed.is_empty() {
+                    if shown.contains(&"…") && are_parts(&shown, &printed) {
+                        shown.iter().for_each(|l| writeln!(out, "{l}").unwrap());
+                    } else if !printed.is_empty() {
                         writeln!(out, "{printed}").unwrap();
                     }
                 }

@@ -16,9 +16,12 @@ use super::merge_strategy::MergePlan;
 use super::nest::{LoopBuilder, LoopRange};
 use super::state::Lower;
 use crate::access;
+use crate::layout::TensorLevels;
 use crate::looplet::is_spike;
+use rustc_hash::FxHashMap;
+use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Expr, ExprKind, Stmt, StmtKind, Symbol, print};
 
 /// Appending writes in the body of a loop.
 struct Appends {
@@ -79,6 +82,23 @@ impl Lower {
         all
     }
 
+    /// Returns the number of elements for which each result has room from its beginning, in terms of the numbers of
+    /// elements of parameters.
+    pub(super) fn bounds(&self) -> FxHashMap<String, String> {
+        let last = |flat: &TensorLevels| match flat.levels.last()?.positions.kind() {
+            ExprKind::Var(size) => Some((size.clone(), Symbol::new(format!("nnz({})", flat.tensor.symbol)))),
+            _ => None,
+        };
+        let counts: FxHashMap<Symbol, Symbol> = self.tensors.values().filter_map(last).collect();
+        let named = |e: &Expr| match e.kind() {
+            ExprKind::Var(size) => counts.get(size).map(Expr::var),
+            _ => None,
+        };
+        let results = self.totals.iter().filter(|(tensor, _)| self.made.contains(tensor));
+        let text = |e: &Expr| print::expr(&substitute::rewrite_expr(e, &mut |e| named(e), &mut FxHashMap::default()));
+        results.map(|(tensor, total)| (tensor.name().to_string(), text(total))).collect()
+    }
+
     /// Collects the appending writes of a loop's body, for each tensor that no inner loop appends to; `through` is
     /// whether a loop that is the whole body counts as its body.
     fn appends_in(&self, body: &Stmt, through: bool) -> Vec<Appends> {
@@ -121,13 +141,14 @@ impl Lower {
     /// terms of sizes that are known where the program begins.
     fn most_in_all(&self, (plan, leading): (&MergePlan, &[Cursor])) -> Option<Expr> {
         let one = |c: &Cursor| {
+            let tensor = &self.tensors[self.tensor_of(c)];
             let positions = &self.level_of(c).positions;
             let is_size = |e: &Expr| match e.kind() {
                 ExprKind::Load(..) => false,
                 ExprKind::Var(size) => self.hidden.contains(size) || self.sizes.contains(size),
                 _ => true,
             };
-            (!positions.any(&mut |e| !is_size(e))).then(|| positions.clone())
+            (!tensor.tensor.role.is_local() && !positions.any(&mut |e| !is_size(e))).then(|| positions.clone())
         };
         let all = leading.iter().map(one).collect::<Option<Vec<Expr>>>()?;
         all.into_iter().reduce(|a, b| match plan {
