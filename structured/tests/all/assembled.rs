@@ -311,7 +311,6 @@ fn rows_of_products_are_sorted() {
                 assert m <= 2147483648, f"a dimension of size {m} of `C` is too large for indices of type i32: write `index=i64`"  # index
                 C_opened1 = 0
                 C_n1 = 0
-                grow(C_room1, C_crd1, C_val, C_n1 + m)
                 C_row_val = empty((m,), f64)
                 C_row_map0 = empty((m,), u8)
                 C_row_crd0 = empty((m,), i32)
