@@ -136,3 +136,20 @@ fn elements_in_no_order_are_put_in_order() {
         }
     }
 }
+
+#[test]
+fn shapes_of_results_may_exceed_memory() {
+    let text = "def f(A: f64[n, m] @ coo) -> (f64[n, m] @ dcsr, f64[m, n] @ dcsr):\n    B = zeros((n, m), f64)\n    \
+                C = zeros((m, n), f64)\n    for i in range(n):\n        for j in range(m):\n            \
+                B[i, j] = 2.0 * A[i, j]\n            C[j, i] = A[i, j]\n    return B, C\n";
+    let program = Program::from_source("p.ft", text).expect("a program");
+    let function = program.compile("f", &Options::default().optimize(false)).expect("it compiles");
+    let n = 1_000_000_000_i32;
+    let (rows, columns) = ([0, 7, n - 1], [n - 1, 3, 0]);
+    let a = Sparse::coo(&[&rows, &columns], &[1.0, 2.0, 3.0], &[n as usize, n as usize]);
+    let out = function.call().sparse("A", &a).run().expect("it runs");
+    let numbers = |name: &str, k: usize| out.stored(name).expect("it is made").arrays()[k].numbers();
+    // First rows, rows, first elements of rows, columns, values.
+    assert_eq!((numbers("B", 1), numbers("B", 3)), (vec![0.0, 7.0, 999_999_999.0], vec![999_999_999.0, 3.0, 0.0]));
+    assert_eq!((numbers("C", 1), numbers("C", 4)), (vec![0.0, 3.0, 999_999_999.0], vec![3.0, 2.0, 1.0]));
+}

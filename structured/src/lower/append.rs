@@ -49,7 +49,7 @@ impl Lower {
                 self.made.push(tensor.symbol.clone());
             }
             if let Some(id) = complete {
-                self.complete.insert(*id, tensor.symbol.clone());
+                self.complete.entry(*id).or_default().push(tensor.symbol.clone());
             }
             self.declare(tensor, flat);
         }
@@ -82,22 +82,23 @@ impl Lower {
             StmtKind::Seq(all) => Stmt::seq(all.iter().map(|s| self.completed(s)), s.origin().clone()),
             _ => s.map(&mut |s| self.completed(s), &mut Expr::clone),
         };
-        match self.complete.get(&s.id()) {
-            Some(tensor) => {
-                let origin = s.origin().derive("structured", "complete");
-                let last = match (self.collected.get(tensor), self.passes.get(tensor)) {
-                    (Some((of, op)), _) => self.assembled_from(tensor, of, *op, &origin),
-                    (None, Some(pass)) if pass.counts => {
-                        let flat = &self.tensors[&pass.tensor];
-                        let decided = flat.assembly.as_ref().map_or_else(Vec::new, |all| all.decided(&origin));
-                        Stmt::seq(decided.into_iter().chain(pass.remapping.restarted(&origin)), origin.clone())
-                    }
-                    (None, Some(pass)) => close(&pass.tensor, &self.tensors[&pass.tensor], &origin),
-                    (None, None) => close(tensor, &self.tensors[tensor], &origin),
-                };
-                Stmt::seq([inner, last], origin)
+        let Some(all) = self.complete.get(&s.id()) else { return inner };
+        let origin = s.origin().derive("structured", "complete");
+        let last = all.iter().map(|tensor| self.completed_one(tensor, &origin));
+        Stmt::seq(std::iter::once(inner).chain(last), origin.clone())
+    }
+
+    /// Builds the statements that complete a tensor, or a pass over its writes.
+    fn completed_one(&self, tensor: &Symbol, origin: &Origin) -> Stmt {
+        match (self.collected.get(tensor), self.passes.get(tensor)) {
+            (Some((of, op)), _) => self.assembled_from(tensor, of, *op, origin),
+            (None, Some(pass)) if pass.counts => {
+                let flat = &self.tensors[&pass.tensor];
+                let decided = flat.assembly.as_ref().map_or_else(Vec::new, |all| all.decided(origin));
+                Stmt::seq(decided.into_iter().chain(pass.remapping.restarted(origin)), origin.clone())
             }
-            None => inner,
+            (None, Some(pass)) => close(&pass.tensor, &self.tensors[&pass.tensor], origin),
+            (None, None) => close(tensor, &self.tensors[tensor], origin),
         }
     }
 
@@ -214,7 +215,7 @@ impl Lower {
             t == tensor || of == Some(tensor)
         };
         let is_list = self.collected.contains_key(tensor);
-        if !is_list && !self.complete.values().any(is_closed) {
+        if !is_list && !self.complete.values().flatten().any(is_closed) {
             body = Stmt::seq([close(tensor, flat, &origin), body], origin.clone());
         }
         // A list of writes has the coordinates of the tensor, which are checked there.

@@ -42,7 +42,15 @@ impl Lower {
         body: &Stmt,
     ) -> Vec<Stmt> {
         // Duplicates of a coordinate are visited one by one: the loop inside has one iteration.
-        let is_chain = matches!(leading, [c] if c.stepper().is_some_and(|s| !s.unique));
+        let is_chain = match leading {
+            [c] if c.stepper().is_some_and(|s| !s.unique) => {
+                if nest.props.is_concurrent() || !self.is_chain(c, body, nest) {
+                    return Vec::new();
+                }
+                true
+            }
+            _ => false,
+        };
         let mut all = Vec::new();
         for appends in self.appends_in(body, is_chain) {
             let Some(most) = self.most_iterations((plan, leading), range, body) else { continue };

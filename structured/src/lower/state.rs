@@ -46,7 +46,7 @@ pub(super) struct Lower {
     /// Tensor of each fibre, and the number of levels above the fibre.
     pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Statements after which tensors that the program makes are complete.
-    pub(super) complete: FxHashMap<StmtId, Symbol>,
+    pub(super) complete: FxHashMap<StmtId, Vec<Symbol>>,
     /// Lists of the writes of tensors, with the tensor and the operator that combines writes of one element.
     pub(super) collected: FxHashMap<Symbol, (Symbol, Option<Op>)>,
     /// Number of elements for which a tensor has room from its beginning.

@@ -193,6 +193,43 @@ fn every_format_is_assembled() {
     assert!(lowers * 10 > number * 9, "only {lowers} of {number} programs are lowered");
 }
 
+/// Checks tensors that the same statements write, each in its own way.
+#[test]
+fn several_tensors_are_assembled_side_by_side() {
+    let formats =
+        ["csr", "csc", "dcsr", "coo", "dia", "ell", "bcsr(2, 2)", "format(dense, bytemap)", "format(dense, runlength)"];
+    let operands: Vec<String> = random::formats(2).iter().map(Format::text).collect();
+    let bodies = [
+        "C[i, j] = A[i, j]\n            D[j, i] += A[i, j]",
+        "C[i, j] = A[i, j] + B[i, j]\n            D[i, (3 * j) % n] += B[i, j]",
+        "if A[i, j] > 2.0:\n                C[j, i] = A[i, j]\n                D[i, j] = B[i, j]",
+    ];
+    let (mut number, mut lowers) = (0, 0);
+    for (k, c) in formats.iter().enumerate() {
+        for d in &formats[k..] {
+            number += 1;
+            let next = |k: usize| operands[(number * 7 + k) % operands.len()].as_str();
+            let text = format!(
+                "def f(A: f64[n, n] @ {}, B: f64[n, n] @ {}, x: f64[n]) -> (f64[n, n] @ {c}, f64[n, n] @ {d}):\n    \
+                 C = zeros((n, n), f64)\n    D = zeros((n, n), f64)\n    for i in range(n):\n        \
+                 for j in range(n):\n            {}\n    return C, D\n",
+                next(0),
+                next(3),
+                bodies[number % bodies.len()]
+            );
+            let (func, structured) = lowered(&text);
+            let structured = match structured {
+                Ok(structured) => structured,
+                Err(d) if d.0.iter().all(|d| d.code == "lower::unsupported") => continue,
+                Err(d) => panic!("{:?}\n{text}", d.0[0].message),
+            };
+            lowers += 1;
+            (1..4).for_each(|seed| programs::equal(&func, &structured, seed));
+        }
+    }
+    assert!(lowers * 10 > number * 9, "only {lowers} of {number} programs are lowered");
+}
+
 /// Body whose writes have no workspace of their own.
 const TWICE: &str = "t[(3 * j) % n] += A[i, j]\n            t[(2 * j) % n] += B[i, j]";
 
