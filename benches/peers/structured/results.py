@@ -70,7 +70,7 @@ def positions(name, a):
 def shuffled(name, a):
     order = np.random.default_rng(0).permutation(a.nnz)
     given, (rows, columns, data) = listed(a, order)
-    ratio = 1 / 1.05 if a.nnz >= 2_000_000 else 1 / 0.7
+    ratio = 1 / 1.05 if a.nnz >= 1_900_000 else 1 / 0.7
     found = work(f"coo to csr shuffled, {name}", "scipy", ratio, "shuffled", [given], a.shape)
     coo = sp.coo_matrix((data, (rows, columns)), a.shape)
     coo.has_canonical_format = True
