@@ -63,7 +63,7 @@ pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<St
 }
 
 /// Parses a format as programs write it (`csr`, `bcsr(2, 2)`), for tensors of `ndim` dimensions. It may name formats of
-/// `file`, a program, with what that imports.
+/// the program `file` and of its imports.
 ///
 /// # Errors
 ///
@@ -101,8 +101,8 @@ impl Conversion {
         Conversion::to(tensor, format, tensor.dtype())
     }
 
-    /// Writes the program that converts a tensor to a format and an element type. Elements are converted as `cast` does:
-    /// a number without a value in the type is an error.
+    /// Writes the program that converts a tensor to a format and an element type. Elements are converted as by `cast`: a
+    /// number without a value in the type is an error.
     ///
     /// # Errors
     ///

@@ -67,8 +67,8 @@ fn run(arguments: &str, folder: &Path) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_string()
 }
 
-/// Returns whether the parts between lines `…` are printed, in this order; the first one at the begin, and the last one at
-/// the end.
+/// Returns whether the parts between lines `…` are printed, in this order; the first one at the begin, and the last
+/// one at the end.
 fn are_parts(shown: &[&str], printed: &str) -> bool {
     let printed: Vec<&str> = printed.lines().collect();
     let parts: Vec<&[&str]> = shown.split(|l| *l == "…").collect();

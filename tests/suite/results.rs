@@ -153,3 +153,21 @@ fn shapes_of_results_may_exceed_memory() {
     assert_eq!((numbers("B", 1), numbers("B", 3)), (vec![0.0, 7.0, 999_999_999.0], vec![999_999_999.0, 3.0, 0.0]));
     assert_eq!((numbers("C", 1), numbers("C", 4)), (vec![0.0, 3.0, 999_999_999.0], vec![3.0, 2.0, 1.0]));
 }
+
+#[test]
+fn places_without_elements_may_be_out_of_range() {
+    let text = "def f(A: f64[n, n] @ csr) -> f64[n, n] @ ell:\n    B = zeros((n, n), f64)\n    for i in range(n):\n        \
+                for j in range(n):\n            B[i + 2, j] = A[i, j]\n    return B\n";
+    let program = Program::from_source("p.ft", text).expect("a program");
+    let function = program.compile("f", &Options::default().optimize(false)).expect("it compiles");
+    let run = |ends: [i32; 5], columns: &[i32]| {
+        let values: Vec<f64> = columns.iter().map(|c| f64::from(*c) + 1.0).collect();
+        function.call().sparse("A", &Sparse::csr(&ends, columns, &values, [4, 4])).run()
+    };
+    // The last two rows are empty.
+    let out = run([0, 2, 3, 3, 3], &[0, 3, 1]).expect("it runs");
+    let found = out.value("B").expect("it is small").dense().expect("it is small").0;
+    assert_eq!(found.numbers()[8..], [1.0, 0.0, 0.0, 4.0, 0.0, 2.0, 0.0, 0.0]);
+    let error = run([0, 2, 3, 4, 4], &[0, 3, 1, 2]).expect_err("row 4 does not exist").to_string();
+    assert!(error.contains("run::index"), "{error}");
+}

@@ -41,9 +41,7 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Resu
     if op.is_none() && !order::is_once(func, tensor, writes) {
         return Err(refused(tensor, "and may be assigned several times", "use `+=`"));
     }
-    let name = Symbol::new(format!("{}.list", tensor.symbol.name().replace('.', "_")));
-    let dense = Tensor::dense(name, tensor.dtype, tensor.shape.clone(), Role::Workspace);
-    let list = Arc::new(Tensor { format: format(tensor), ..dense });
+    let list = list(tensor, "list");
     let body = declared(&redirected(&func.body, &tensor.symbol, &list.symbol), tensor, &list);
     Ok((func.with_body(body), Collected { list, tensor: tensor.symbol.clone(), op }))
 }
@@ -85,8 +83,15 @@ pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
     }
 }
 
+/// Builds a list of writes, named after their tensor.
+pub(super) fn list(tensor: &Tensor, what: &str) -> Arc<Tensor> {
+    let name = Symbol::new(format!("{}.{what}", tensor.symbol.name().replace('.', "_")));
+    let dense = Tensor::dense(name, tensor.dtype, tensor.shape.clone(), Role::Workspace);
+    Arc::new(Tensor { format: format(tensor), ..dense })
+}
+
 /// Returns the format of the list: indices in the order of the tensor's levels.
-pub(super) fn format(tensor: &Tensor) -> Format {
+fn format(tensor: &Tensor) -> Format {
     let one = |k: usize| {
         let kind = if k == 0 { LevelKind::Compressed } else { LevelKind::Singleton };
         let index = match tensor.format.order() {

@@ -12,7 +12,7 @@
 //!
 //! The first pass has the loops and branches around the writes alone. They read nothing that is written beside them.
 
-use super::collect::{declared, format, redirected};
+use super::collect::{declared, list, redirected};
 use super::order::{self, Lists};
 use super::workspace::replaced;
 use super::writes::{items, order_of, scope};
@@ -112,12 +112,6 @@ pub(super) fn by_last_dimension(
     // Both tensors are made in two passes, or nothing is gained.
     insert(&new, &through, &own, lists)?;
     Some((new, through))
-}
-
-fn list(tensor: &Arc<Tensor>, what: &str) -> Arc<Tensor> {
-    let name = Symbol::new(format!("{}.{what}", tensor.symbol.name().replace('.', "_")));
-    let dense = Tensor::dense(name, tensor.dtype, tensor.shape.clone(), Role::Workspace);
-    Arc::new(Tensor { format: format(tensor), ..dense })
 }
 
 /// Returns whether the last level is a list below computed positions.

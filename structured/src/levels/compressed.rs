@@ -98,8 +98,8 @@ impl LevelAssembly for Compressed {
     }
 }
 
-/// Assembly in two passes, for elements that come fibre by fibre in no order: the first pass counts the elements of each
-/// fibre, the second one stores each at the next position of its fibre.
+/// Assembly in two passes, for elements that come fibre by fibre in no order: the first pass counts the elements of
+/// each fibre, the second one stores each at the next position of its fibre.
 ///
 /// ```text
 /// pos[p + 1] += 1                   in the first pass

@@ -116,8 +116,8 @@ impl Lower {
         (is && !self.several.borrow().contains(scalar)).then_some(found)
     }
 
-    /// Copies a statement; a copy of a scalar has a single definition if the scalar has one, and a copy of a workspace is
-    /// sorted if the workspace is.
+    /// Copies a statement; a copy of a scalar has a single definition if the scalar has one, and a copy of a workspace
+    /// is sorted if the workspace is.
     pub(super) fn copied(&self, s: &Stmt, role: &'static str) -> Stmt {
         self.copied_by(&mut Copier::new("structured", role), s)
     }

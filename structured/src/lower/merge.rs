@@ -222,7 +222,7 @@ impl Lower {
 }
 
 /// Advances lists behind a statement, inside of its branches by the conditions of which lists have their element there.
-/// `known` has what is known of these conditions; one of them holds.
+/// `known` has the truth of each condition that an enclosing branch decides; one of all conditions holds.
 fn advanced(nest: &LoopBuilder<'_>, s: &Stmt, known: &[(&Advance, Option<bool>)]) -> Stmt {
     if let StmtKind::If { cond, then, otherwise } = s.kind()
         && let Some(k) = known.iter().position(|(a, is)| a.here == *cond && is.is_none())

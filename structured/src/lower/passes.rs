@@ -39,11 +39,15 @@ impl Lower {
             let Some((fibre, at)) = load(&target) else { return };
             let Some(pass) = self.fibres.get(fibre).and_then(|(list, _)| self.passes.get(list)) else { return };
             let indices: Vec<Expr> = at[PATH..].iter().map(|a| a.index.clone()).collect();
-            for (counter, place) in pass.places(&indices) {
+            for (counter, [place, size]) in pass.places(&indices) {
                 match places.iter().find(|(other, _)| other.symbol == counter.symbol) {
                     Some((_, other)) if *other == place => {}
                     Some(_) => moving.push(counter.symbol.clone()),
-                    None if is_fixed(&place, nest, body) && !self.held.contains_key(&counter.symbol) => {
+                    // A place out of range has no elements, or the first of them fails: it is not read before.
+                    None if is_fixed(&place, nest, body)
+                        && self.is_coordinate(&place, &size, &nest.inside)
+                        && !self.held.contains_key(&counter.symbol) =>
+                    {
                         places.push((counter, place));
                     }
                     None => moving.push(counter.symbol.clone()),

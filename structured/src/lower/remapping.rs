@@ -119,11 +119,15 @@ impl Pass {
         (self.remapping.coordinates_with(&at, held), self.remapping.counted_with(&at, held, origin))
     }
 
-    /// Returns the counters, each with its place for an element.
-    pub(super) fn places(&self, at: &[Expr]) -> Vec<(Arc<Tensor>, Expr)> {
+    /// Returns the counters, each with its place for an element and the number of places.
+    pub(super) fn places(&self, at: &[Expr]) -> Vec<(Arc<Tensor>, [Expr; 2])> {
         let at = self.by_dimension(at);
         let counters = self.remapping.counters.iter().flatten();
-        counters.map(|(counter, of)| (counter.clone(), self.remapping.place(of, &at))).collect()
+        let size = |counter: &Tensor, of: &[Coord]| match of {
+            [Coord::Dim(d)] => self.remapping.shape[*d].clone(),
+            _ => counter.shape[0].clone(),
+        };
+        counters.map(|(c, of)| (c.clone(), [self.remapping.place(of, &at), size(c, of)])).collect()
     }
 
     fn by_dimension(&self, at: &[Expr]) -> Vec<Expr> {

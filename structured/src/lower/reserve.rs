@@ -33,7 +33,8 @@ struct Appends {
 }
 
 impl Lower {
-    /// Makes room for what a loop over the lists `leading` appends. Room is registered until the loop is lowered.
+    /// Makes room for the elements that a loop over the lists `leading` appends. It is registered until the loop is
+    /// lowered.
     pub(super) fn reserve(
         &mut self,
         nest: &LoopBuilder<'_>,

@@ -59,7 +59,7 @@ pub(super) struct Lower {
     pub(super) any_order: FxHashSet<Symbol>,
     /// Tensors that stand for another one in a pass over its writes.
     pub(super) passes: FxHashMap<Symbol, Pass>,
-    /// Room made for what the loops around append.
+    /// Room made for the elements that enclosing loops append.
     pub(super) reserved: Reserved,
     /// Tensors that stand for one of the program in messages, which they do not name, with the dimension for each of
     /// theirs.
