@@ -1,5 +1,5 @@
-//! Generates the table of the library: every `ops/*.ft` and every `schedules/*.ft`, and the names that each file
-//! defines at its top level.
+//! Generates the table of the library: every `ops/*.ft`, `schedules/*.ft` and `formats/*.ft`, and the names that each
+//! file defines at its top level: functions, or formats.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,7 +9,12 @@ use std::{env, fs};
 fn main() {
     let mut table = String::new();
     let mut all = BTreeSet::new();
-    for (folder, prefix, constant) in [("ops", "", ""), ("schedules", "schedules/", "SCHEDULE_")] {
+    let folders = [
+        ("ops", "", "", functions as fn(&str) -> Vec<&str>),
+        ("schedules", "schedules/", "SCHEDULE_", functions),
+        ("formats", "formats/", "FORMAT_", formats),
+    ];
+    for (folder, prefix, constant, defined) in folders {
         println!("cargo::rerun-if-changed={folder}");
         let mut files = String::new();
         let mut names = Vec::new();
@@ -18,7 +23,7 @@ fn main() {
             let file = path.file_name().and_then(|f| f.to_str()).expect("a file of the library has a plain name");
             let file = format!("{prefix}{file}");
             writeln!(files, "    ({file:?}, include_str!({:?})),", path.display()).expect("a string takes text");
-            names.extend(definitions(&text).map(|name| (name.to_string(), k)));
+            names.extend(defined(&text).into_iter().map(|name| (name.to_string(), k)));
         }
         names.sort();
         for (name, _) in &names {
@@ -50,6 +55,11 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the names of the functions at the top level of a file.
-fn definitions(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next())
+fn functions(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next()).collect()
+}
+
+/// Returns the names of the formats of a file.
+fn formats(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.split_once(" = format(").map(|(name, _)| name)).collect()
 }

@@ -19,11 +19,12 @@ impl Loader for Files {
     }
 
     fn prelude(&self, name: &str) -> Option<Source> {
-        taffeta_libop::source(name).map(|(file, text)| Source::inline(library_name(file), text))
+        let found = taffeta_libop::source(name).or_else(|| taffeta_libop::format(name));
+        found.map(|(file, text)| Source::inline(library_name(file), text))
     }
 
     fn prelude_names(&self) -> Vec<String> {
-        taffeta_libop::names().map(str::to_string).collect()
+        taffeta_libop::names().chain(taffeta_libop::format_names()).map(str::to_string).collect()
     }
 
     fn schedule(&self, name: &str) -> Option<Source> {
@@ -60,7 +61,8 @@ pub(crate) fn from_the_users_line(mut d: Diagnostic, sources: &SourceMap) -> Dia
 pub(crate) fn text_by_name(name: &str) -> Option<String> {
     match name.strip_prefix(LIBRARY) {
         Some(file) => {
-            let mut files = taffeta_libop::files().chain(taffeta_libop::schedule_files());
+            let operators = taffeta_libop::files().chain(taffeta_libop::schedule_files());
+            let mut files = operators.chain(taffeta_libop::format_files());
             files.find(|(f, _)| *f == file).map(|(_, text)| text.to_string())
         }
         None => crate::io::read_text(&PathBuf::from(name)).ok(),

@@ -97,8 +97,8 @@ TAF_CHECK int taf_check_range(taffeta_ctx *ctx, const taf_spec *s, const taffeta
 TAF_CHECK int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a, int32_t dtype);
 
 /* Checks that the coordinates of each fibre increase from slot to slot, up to the unused slots, which hold the size. */
-TAF_CHECK int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype,
-                              int64_t slots, int64_t size);
+TAF_CHECK int taf_check_slots(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s, const taffeta_tensor *crd,
+                              int32_t dtype, int64_t size);
 
 /* Checks that coordinates in `crd` do not decrease (`unique`: increase) over consecutive positions of one part of `pos`
    that agree in all coordinates of the lists above. */
@@ -482,19 +482,22 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_rises)(taffeta_ctx *ctx, const taf_s
     return TAFFETA_OK;
 }
 
-static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd,
-                                                   int32_t dtype,
-                                                   int64_t slots, int64_t size) {
+static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s,
+                                                   const taffeta_tensor *crd, int32_t dtype, int64_t size) {
+    const int64_t parts = pos->shape[0] - 1, slots = taf_index(pos->data, pos->dtype, parts);
     const int64_t fibres = slots > 0 ? crd->shape[0] / slots : 0;
-    for (int64_t p = 0; p < fibres; p++) {
-        int64_t before = -1;
-        for (int64_t k = 0; k < slots; k++) {
-            const int64_t c = taf_index(crd->data, dtype, k * fibres + p);
-            if (c < before || (c == before && c != size))
-                return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                 "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64, s->name,
-                                 p, k, c, before);
-            before = c;
+    for (int64_t p = 0; p < parts; p++) {
+        const int64_t begin = taf_index(pos->data, pos->dtype, p), end = taf_index(pos->data, pos->dtype, p + 1);
+        for (int64_t f = 0; f < fibres; f++) {
+            int64_t before = -1;
+            for (int64_t k = begin; k < end; k++) {
+                const int64_t c = taf_index(crd->data, dtype, k * fibres + f);
+                if (c < before || (c == before && c != size))
+                    return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
+                                     "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64,
+                                     s->name, p * fibres + f, k - begin, c, before);
+                before = c;
+            }
         }
     }
     return TAFFETA_OK;
@@ -547,9 +550,9 @@ int taf_check_rises(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *a
 #undef TAF_CALL
 }
 
-int taf_check_slots(taffeta_ctx *ctx, const taf_spec *s, const taffeta_tensor *crd, int32_t dtype, int64_t slots,
-                    int64_t size) {
-#define TAF_CALL(TYPE) TAF_TYPED(taf_check_slots)(ctx, s, crd, TYPE, slots, size)
+int taf_check_slots(taffeta_ctx *ctx, const taffeta_tensor *pos, const taf_spec *s, const taffeta_tensor *crd,
+                    int32_t dtype, int64_t size) {
+#define TAF_CALL(TYPE) TAF_TYPED(taf_check_slots)(ctx, pos, s, crd, TYPE, size)
     TAF_OF_TYPE(dtype)
 #undef TAF_CALL
 }

@@ -1,6 +1,6 @@
 //! Docstrings of the library, for `taffeta doc` and for the page of the reference.
 
-use crate::{files, names, schedule, source};
+use crate::{files, format, names, schedule, source};
 
 /// Documentation of an operator or a schedule, taken from its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,12 @@ pub fn document(name: &str) -> Option<Document> {
     let (doc, _) = rest.split_once("\"\"\"")?;
     let signature = signature.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(Document { signature: signature.trim_end_matches(':').to_string(), text: dedented(doc), file })
+}
+
+/// Returns the docstring of a format's file.
+pub fn about_format(name: &str) -> Option<&'static str> {
+    let (_, text) = format(name)?;
+    text.strip_prefix("\"\"\"")?.split_once("\"\"\"").map(|(doc, _)| doc.trim_end())
 }
 
 /// Returns the files of operators with their titles and their operators, in the order of the text.

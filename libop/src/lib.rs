@@ -1,5 +1,5 @@
-//! Taffeta's operator library (`ops/`) and its library of schedules (`schedules/`): `.ft` files, embedded. A leaf crate
-//! that does not depend on the compiler.
+//! Taffeta's operator library (`ops/`), its library of schedules (`schedules/`) and its library of formats (`formats/`):
+//! `.ft` files, embedded. A leaf crate that does not depend on the compiler.
 //!
 //! One file holds one operator, or a tight family; each operator's docstring has formula, shapes, axis and type rules,
 //! a numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line per
@@ -12,11 +12,14 @@
 //! A schedule of the library is a function whose first parameter is the schedule `s`; its docstring describes the
 //! effect on the loops and the return value, and has an example.
 //!
-//! A new operator or schedule needs only a new file (`build.rs` finds it).
+//! A file of `formats/` defines a format, `name = format(…)`, and the function of its `remap=`; its docstring says how
+//! elements are stored, and where that pays.
+//!
+//! A new operator, schedule or format needs only a new file (`build.rs` finds it).
 
 mod document;
 
-pub use document::{Document, document, families};
+pub use document::{Document, about_format, document, families};
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
@@ -52,6 +55,22 @@ pub fn schedule_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     SCHEDULE_FILES.iter().copied()
 }
 
+/// Returns the file that defines the format `name` (`formats/sell.ft`), and its text.
+pub fn format(name: &str) -> Option<(&'static str, &'static str)> {
+    let at = FORMAT_NAMES.binary_search_by_key(&name, |entry| entry.0).ok()?;
+    FORMAT_FILES.get(FORMAT_NAMES[at].1).copied()
+}
+
+/// Returns the formats, sorted: the names visible in every program without an import.
+pub fn format_names() -> impl Iterator<Item = &'static str> {
+    FORMAT_NAMES.iter().map(|entry| entry.0)
+}
+
+/// Returns every file of formats with its text, sorted by name.
+pub fn format_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FORMAT_FILES.iter().copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +82,15 @@ mod tests {
         assert_eq!(source("no_such_operator"), None);
         assert_eq!(schedule("tile3d").map(|s| s.0), Some("schedules/tile.ft"));
         assert_eq!((schedule("softmax"), source("tile3d")), (None, None));
+    }
+
+    #[test]
+    fn every_format_has_a_file_that_is_about_it() {
+        assert!(format_names().eq(["bdia", "csb", "hicoo", "sell"]));
+        for name in format_names() {
+            assert_eq!(format(name).map(|f| f.0), Some(&*format!("formats/{name}.ft")));
+            assert!(about_format(name).is_some_and(|text| !text.is_empty()), "{name} has no docstring");
+        }
     }
 
     #[test]

@@ -64,8 +64,10 @@ fn one(name: &str) -> Result<String, Diagnostic> {
     let primitive =
         primitive.map(|p| format!("{}\n\n{}\n\n{}", p.signature, p.summary, p.text).trim_end().to_string() + "\n");
     // Some names have several entries (`split`).
-    let found: Vec<String> =
-        [operator, primitive, format(name), level(name), gradient(name)].into_iter().flatten().collect();
+    let found: Vec<String> = [operator, primitive, format(name), library_format(name), level(name), gradient(name)]
+        .into_iter()
+        .flatten()
+        .collect();
     if !found.is_empty() {
         return Ok(found.join("\n\n"));
     }
@@ -121,6 +123,19 @@ fn format(name: &str) -> Option<String> {
     Some(out)
 }
 
+/// Describes a format of the library: where it pays, and its definition.
+fn library_format(name: &str) -> Option<String> {
+    let about = taffeta::libop::about_format(name)?;
+    let (_, text) = taffeta::libop::format(name)?;
+    let (_, definition) = text[3..].split_once("\"\"\"")?;
+    let definition: String = definition
+        .trim()
+        .lines()
+        .map(|line| if line.is_empty() { "\n".to_string() } else { format!("    {line}\n") })
+        .collect();
+    Some(format!("A: f64[n, m] @ {name}\n\n{about}\n\nIts definition:\n\n{definition}"))
+}
+
 /// Returns the page of a level.
 fn level(name: &str) -> Option<String> {
     LEVELS.iter().find(|(level, _)| *level == name).map(|(_, page)| page.to_string())
@@ -154,6 +169,11 @@ fn groups() -> Vec<(&'static str, Vec<(String, String)>)> {
         let (_, format) = named(name)?;
         Some((name.to_string(), format.to_string()))
     });
+    let own = taffeta::libop::format_names().filter(|name| Named::find(name).is_none());
+    let own = own.map(|name| {
+        let about = taffeta::libop::about_format(name).unwrap_or_default();
+        (name.to_string(), about.lines().next().unwrap_or_default().trim_end_matches('.').to_string())
+    });
     let second =
         |page: &str, name: &str, cell: usize| row(page, name).and_then(|r| r.into_iter().nth(cell)).unwrap_or_default();
     let levels = LEVELS.iter().map(|(name, _)| (name.to_string(), second(STORAGE, name, 1)));
@@ -162,7 +182,7 @@ fn groups() -> Vec<(&'static str, Vec<(String, String)>)> {
         ("Operators", of_library(&mut taffeta::libop::names())),
         ("Schedules", of_library(&mut taffeta::libop::schedule_names())),
         ("Primitives of schedules", primitives.collect()),
-        ("Formats", formats.collect()),
+        ("Formats", formats.chain(own).collect()),
         ("Levels of formats", levels.collect()),
         ("Gradients", gradients.map(|name| (name.to_string(), second(GRADIENTS, name, 2))).to_vec()),
     ]

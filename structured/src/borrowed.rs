@@ -157,9 +157,11 @@ pub fn check(
         for (a, array) in own.iter().zip(kind.arrays()) {
             a.has_length(&(array.length)(&counts))?;
         }
-        slots = slots.or_else(|| hidden.first().copied().filter(|_| level.kind == LevelKind::Sliced));
         let data = rules::Data { arrays: &own, hidden: &hidden, size, lists: &lists, slots };
         contract.rules.iter().try_for_each(|rule| data.obeys(rule))?;
+        if level.kind == LevelKind::Sliced {
+            slots = Some(own[0].indices);
+        }
         match contract.list {
             Some((None, crd)) => lists.insert(0, List { pos: None, crd: own[crd].indices }),
             Some((Some(pos), crd)) => lists = vec![List { pos: Some(own[pos].indices), crd: own[crd].indices }],

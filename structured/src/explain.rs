@@ -3,7 +3,7 @@
 
 use crate::level::TensorLevel;
 use taffeta_ast::format::{Level, LevelKind};
-use taffeta_ast::{Expr, Span, Stmt, StmtKind, print};
+use taffeta_ast::{Expr, Span, Stmt, StmtKind, poly, print};
 
 /// Counts the loops that search for coordinates or merge lists; each enclosing counted loop multiplies the weight by
 /// eight. Of two branches, only the larger count is added, since the code after a search is emitted in both.
@@ -154,8 +154,10 @@ pub(crate) fn length(tensor: &str, level: &TensorLevel, above: &Expr, elements: 
         Some(1) => name,
         _ => format!("{name}/{}", operand(above)),
     };
-    if level.slots.is_some() {
-        return Some(level.hidden.first()?.name().to_string());
+    if let Some(slots) = &level.slots {
+        let all = level.hidden.first()?.name().to_string();
+        let above = slots.first.as_ref().map(|first| poly::tidy(&first.shape[0].minus(&Expr::int(1))));
+        return Some(above.map_or(all.clone(), |above| format!("{all}/{}", operand(&above))));
     }
     Some(match level.level.kind {
         LevelKind::Dense | LevelKind::Range | LevelKind::Bitmap | LevelKind::Symmetric => size(),

@@ -5,7 +5,7 @@ mod made;
 pub(crate) use made::Making;
 
 use crate::coordinates::spaces;
-use crate::level::{ArrayKind, Counts, TensorLevel};
+use crate::level::{ArrayKind, Counts, FibreSlots, TensorLevel};
 use crate::level_assembly::AssembledArrays;
 use crate::levels;
 use std::sync::Arc;
@@ -235,14 +235,18 @@ impl TensorLevels {
 /// identifies a slot and a fibre; in traversal order it identifies the fibre, and the last level steps through the
 /// slots.
 fn by_fibre(stored: Vec<TensorLevel>) -> (Vec<TensorLevel>, Option<Vec<TensorLevel>>) {
-    let [sliced, rest @ .., last] = &stored[..] else { return (stored, None) };
-    if sliced.level.kind != LevelKind::Sliced {
-        return (stored, None);
+    let Some(k) = stored.iter().position(|l| l.level.kind == LevelKind::Sliced) else { return (stored, None) };
+    let (above, [sliced, within @ .., last]) = stored.split_at(k) else { return (stored, None) };
+    let mut positions = above.last().map_or(Expr::int(1), |l| l.positions.clone());
+    let mut levels = above.to_vec();
+    for level in within {
+        positions = positions.times(&level.size);
+        levels.push(TensorLevel { positions: positions.clone(), ..level.clone() });
     }
-    let fibres = rest.iter().fold(Expr::int(1), |n, l| n.times(&l.size));
+    let within = within.iter().map(|l| l.size.clone()).collect();
+    let first = (!above.is_empty()).then(|| sliced.arrays[0].clone());
     let (hidden, counts) = (sliced.hidden.clone(), sliced.counts.clone());
-    let slots = TensorLevel { hidden, counts, slots: Some(fibres), ..last.clone() };
-    let levels = rest.iter().cloned().chain([slots]).collect();
+    levels.push(TensorLevel { hidden, counts, slots: Some(FibreSlots { within, first }), ..last.clone() });
     (levels, Some(stored))
 }
 

@@ -25,10 +25,19 @@ pub struct TensorLevel {
     pub(crate) counts: Vec<Expr>,
     /// Number of positions.
     pub positions: Expr,
-    /// Number of fibres, if the coordinates of a fibre are stored in slots (below `sliced`).
-    pub(crate) slots: Option<Expr>,
+    /// Place of the coordinates of a fibre, if they are stored in slots (below `sliced`).
+    pub(crate) slots: Option<FibreSlots>,
     /// Whether elements are inserted into the level: it belongs to a workspace.
     pub(crate) inserts: bool,
+}
+
+/// Slots of the fibres below `sliced`.
+#[derive(Clone, Debug)]
+pub(crate) struct FibreSlots {
+    /// Sizes of the levels between, which number the fibres below each position above `sliced`.
+    pub(crate) within: Vec<Expr>,
+    /// First slot of each position above `sliced`; `None` if there is one such position.
+    pub(crate) first: Option<Arc<Tensor>>,
 }
 
 impl TensorLevel {

@@ -33,7 +33,7 @@ pub use hashed::slot;
 /// Returns the requirements on borrowed arrays of level `k` of a format.
 pub(crate) fn contract(format: &Format, k: usize) -> Option<Contract> {
     let level = format.levels[k];
-    match level.kind == LevelKind::Singleton && format.levels[0].kind == LevelKind::Sliced {
+    match level.kind == LevelKind::Singleton && format.levels[..k].iter().any(|l| l.kind == LevelKind::Sliced) {
         true => sliced::Slots.contract(level),
         false => of(level.kind)?.contract(level),
     }

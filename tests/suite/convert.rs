@@ -57,6 +57,16 @@ fn arrays_are_those_of_the_packed_elements() {
     }
 }
 
+/// Checks that the file of `hicoo` defines the format that the name stands for.
+#[test]
+fn the_file_of_hicoo_defines_it() {
+    let (_, text) = taffeta::libop::format("hicoo").expect("the library has it");
+    let text = text.replace("hicoo = ", "defined = ") + "\ndef f(A: f64[n, m] @ defined) -> i64:\n    return 0\n";
+    let func = Program::from_source("p.ft", &text).and_then(|p| p.logical("f", &Options::default()));
+    let func = func.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(Format { pattern: None, ..func.params[0].tensor.format.clone() }, format("hicoo"));
+}
+
 #[test]
 fn shapes_fills_and_empty_tensors() {
     let options = Options::default().optimize(false);

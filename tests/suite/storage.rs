@@ -1,7 +1,7 @@
 //! Formats of matrices for the tests: the named ones, and one for each level without a name.
 
 /// Formats in the order of the table of formats and kernels.
-pub const FORMATS: [&str; 19] = [
+pub const FORMATS: [&str; 22] = [
     "csr",
     "csc",
     "dcsr",
@@ -21,6 +21,9 @@ pub const FORMATS: [&str; 19] = [
     "ell",
     "bcsr(4, 4)",
     "hicoo",
+    "csb",
+    "bdia",
+    "sell",
 ];
 
 /// Returns whether a value of a format stands for several elements: results in its pattern are refused where these
@@ -31,5 +34,5 @@ pub fn shares_values(format: &str) -> bool {
 
 /// Returns the formats that all loops traverse: in lists without order, several positions may have one coordinate.
 pub fn traversed() -> impl Iterator<Item = &'static str> {
-    FORMATS.into_iter().filter(|f| *f != "hicoo")
+    FORMATS.into_iter().filter(|f| !matches!(*f, "hicoo" | "csb"))
 }

@@ -19,8 +19,13 @@ struct KnownCoords(Vec<(Coord, Coord)>);
 impl KnownCoords {
     /// Derives the expressions known from the levels above `level`.
     fn above(format: &Format, level: usize) -> KnownCoords {
+        KnownCoords::by(format.coords[..level].iter())
+    }
+
+    /// Derives the expressions known from coordinates.
+    fn by<'c>(all: impl Iterator<Item = &'c Coord>) -> KnownCoords {
         let mut known = KnownCoords(Vec::new());
-        for (k, c) in format.coords[..level].iter().enumerate() {
+        for (k, c) in all.enumerate() {
             known.note(c, Coord::Dim(k));
         }
         while known.invert_one() {}
@@ -89,6 +94,15 @@ impl KnownCoords {
         };
         self.of(&Coord::apply(rest, a.clone(), Coord::Int(by)))
     }
+}
+
+/// Returns whether coordinates determine others.
+pub(super) fn determine<'c>(
+    these: impl Iterator<Item = &'c Coord>,
+    others: impl IntoIterator<Item = &'c Coord>,
+) -> bool {
+    let known = KnownCoords::by(these);
+    others.into_iter().all(|c| known.of(c).is_some())
 }
 
 impl Format {

@@ -1,6 +1,7 @@
 //! Validity of formats: each kind of level needs facts of the level above, and some kinds must be last. Also the
 //! symmetries of formats that store half of a square matrix.
 
+use super::inverse::determine;
 use super::{Coord, Format, Level, LevelKind, coord};
 use crate::expr::Expr;
 use std::fmt;
@@ -123,22 +124,25 @@ impl Format {
         }
     }
 
-    /// Checks that slots are the outermost level, above the levels of the fibres that they divide.
+    /// Checks that slots stand below `dense` levels and above those of the fibres that they divide.
     fn check_slots(&self, k: usize, of: &[Coord]) -> Result<(), Misplaced> {
         let err = |message: &str| {
-            let help = "write `format(sliced, dense, singleton, remap=f)`, where f returns `(counter(i), i, j)`";
+            let help = "write `format(sliced, dense, singleton, remap=f)`, where f returns `(counter(i), i, j)`, or \
+                        `format(dense, sliced, dense, singleton, remap=f)`, where it returns \
+                        `(i // 8, counter(i), i % 8, j)`";
             Err(Misplaced { level: Some(k), message: message.to_string(), help: Some(help.to_string()) })
         };
-        let [_, fibres @ .., last] = &self.levels[..] else {
+        let (above, [_, within @ .., last]) = self.levels.split_at(k) else {
             return err("`sliced` needs levels below it");
         };
-        let computed = fibres.iter().all(|l| matches!(l.kind, LevelKind::Dense));
-        if k > 0 || !computed || last.kind != LevelKind::Singleton || !last.ordered || !last.unique {
-            return err("expected `sliced` as the outermost level, above `dense` levels and an ordered `singleton`");
+        let computed = above.iter().chain(within).all(|l| l.kind == LevelKind::Dense);
+        if !computed || last.kind != LevelKind::Singleton || !last.ordered || !last.unique {
+            return err("expected `sliced` between `dense` levels, above an ordered `singleton`");
         }
-        let own = &self.coords[1..self.coords.len() - 1];
-        if own.len() != of.len() || !own.iter().all(|c| of.contains(c)) || !self.keys.is_empty() {
-            return err("`sliced` can only count elements with equal coordinates in the `dense` levels below it");
+        // The coordinates of a fibre, and those that the counter is over, determine each other.
+        let fibre = self.coords[..k].iter().chain(&self.coords[k + 1..self.coords.len() - 1]);
+        if !determine(fibre.clone(), of.iter()) || !determine(of.iter(), fibre) || !self.keys.is_empty() {
+            return err("`sliced` can only count elements with equal coordinates in the `dense` levels around it");
         }
         Ok(())
     }

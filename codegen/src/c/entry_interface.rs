@@ -259,8 +259,8 @@ struct Placed<'l> {
     lists: Vec<usize>,
     /// Position array of the first of these lists, if it has one.
     parts: Option<usize>,
-    /// Number of slots of the outermost level, if it is sliced.
-    slots: Option<Symbol>,
+    /// Position array of the sliced level above.
+    slots: Option<usize>,
 }
 
 impl Placed<'_> {
@@ -276,15 +276,16 @@ impl Placed<'_> {
 fn levels<'l>(logical: &'l Logical, params: &'l Params) -> impl Iterator<Item = Placed<'l>> {
     structured(logical).filter(|(k, _)| !is_made(logical, *k)).flat_map(|(k, levels)| {
         let mut first = params.first[k];
-        let (mut lists, mut parts) = (Vec::new(), None);
-        let slots = levels.first().filter(|l| l.kind == LevelKind::Sliced).and_then(|l| l.hidden.first()).cloned();
+        let (mut lists, mut parts, mut slots) = (Vec::new(), None, None);
         levels.iter().map(move |level| {
-            let slots = slots.clone();
             let placed = Placed { level, first, lists: lists.clone(), parts, slots };
             match placed.contract().list {
                 Some((None, crd)) => lists.push(first + crd),
                 Some((Some(pos), crd)) => (lists, parts) = (vec![first + crd], Some(first + pos)),
                 None => (lists, parts) = (Vec::new(), None),
+            }
+            if level.kind == LevelKind::Sliced {
+                slots = Some(first);
             }
             first += level.arrays;
             placed
@@ -327,8 +328,8 @@ fn rule_call(e: &mut Emitter<'_>, flat: &Unit, level: &Placed<'_>, rule: &Rule) 
         }
         Rule::Rises { array: a } => format!("taf_check_rises(ctx, {})", array(flat, at(a))),
         Rule::Slots { crd } => {
-            let slots = level.slots.as_ref().map_or("0", |h| &flat.sizes[size_of(flat, h)].1);
-            format!("taf_check_slots(ctx, {}, {slots}, {size})", array(flat, at(crd)))
+            let pos = level.slots?;
+            format!("taf_check_slots(ctx, &arrays[{pos}], {}, {size})", array(flat, at(crd)))
         }
         Rule::Tuples { crd, unique } => {
             // Without a partitioned list above, every position has its own parent.

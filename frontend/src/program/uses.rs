@@ -17,8 +17,10 @@ pub(super) fn names(module: &Module) -> BTreeSet<String> {
             Item::Function(f) => {
                 for p in &f.params {
                     uses.bound.insert(p.name.text.clone());
+                    p.annotation.iter().for_each(|e| uses.annotation(e));
                     p.default.iter().for_each(|e| uses.expr(e));
                 }
+                f.returns.iter().for_each(|e| uses.annotation(e));
                 f.body.iter().for_each(|s| uses.stmt(s));
             }
         }
@@ -40,9 +42,20 @@ impl Uses {
         if let StmtKind::Augment { op: BinOp::MatMul, .. } = s.kind {
             self.called.insert("matmul".to_string());
         }
+        if let StmtKind::Declare { annotation, .. } = &s.kind {
+            self.annotation(annotation);
+        }
         walk::bound(s, &mut self.bound);
         walk::read(s).into_iter().for_each(|e| self.expr(e));
         walk::inner(s).into_iter().for_each(|s| self.stmt(s));
+    }
+
+    /// Notes the formats in an annotation: what stands behind `@`.
+    fn annotation(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Binary(BinOp::MatMul, _, format) => self.expr(format),
+            _ => walk::children(e).into_iter().for_each(|e| self.annotation(e)),
+        }
     }
 
     fn expr(&mut self, e: &Expr) {

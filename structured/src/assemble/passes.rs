@@ -134,10 +134,10 @@ fn fibres(tensor: &Tensor) -> [Vec<usize>; 2] {
 /// none of the latter without a counter. `None` if positions depend on the order of elements in another way.
 fn slots(tensor: &Tensor) -> Option<[Vec<usize>; 2]> {
     let format = &tensor.format;
-    let is_sliced = format.levels.first().is_some_and(|l| l.kind == LevelKind::Sliced);
+    let is_sliced = |k: usize| format.levels[..k].iter().any(|l| l.kind == LevelKind::Sliced);
     let fits = |k: usize| {
         let (kind, assembly) = (format.levels[k].kind, levels::assembly(format.levels[k].kind));
-        assembly.is_computed() || assembly.has_query() || is_sliced && kind == LevelKind::Singleton
+        assembly.is_computed() || assembly.has_query() || kind == LevelKind::Singleton && is_sliced(k)
     };
     let is_queried = format.levels.iter().any(|l| levels::assembly(l.kind).has_query());
     if !is_queried || !format.is_injective() || !(0..format.levels.len()).all(fits) {

@@ -13,8 +13,8 @@ pub(super) struct Data<'a> {
     pub(super) size: i64,
     /// Lists above, innermost first.
     pub(super) lists: &'a [List<'a>],
-    /// Number of slots, if the outermost level is `sliced`.
-    pub(super) slots: Option<i64>,
+    /// First slots, if a level above is `sliced`.
+    pub(super) slots: Option<Indices<'a>>,
 }
 
 /// Yields the ranges between consecutive elements of a partition.
@@ -110,16 +110,22 @@ impl Data<'_> {
 
     /// Checks that the coordinates of each fibre increase from slot to slot, up to the padding.
     fn in_slots(&self, crd: &Named<'_>) -> Result<(), Unfit> {
-        let slots = self.slots.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let Some(pos) = self.slots else { return Ok(()) };
+        let slots = pos.at(pos.len() - 1) as usize;
         let fibres = crd.indices.len().checked_div(slots).unwrap_or(0);
-        for p in 0..fibres {
-            let mut before = -1;
-            for s in 0..slots {
-                let c = crd.indices.at(s * fibres + p);
-                if c < before || c == before && c != self.size {
-                    return crd.broken(format_args!("does not increase in fibre {p}: slot {s} is {c}, after {before}"));
+        for (p, part) in parts(pos).enumerate() {
+            for f in 0..fibres {
+                let mut before = -1;
+                for s in part.clone() {
+                    let (c, slot) = (crd.indices.at(s * fibres + f), s - part.start);
+                    if c < before || c == before && c != self.size {
+                        let fibre = p * fibres + f;
+                        return crd.broken(format_args!(
+                            "does not increase in fibre {fibre}: slot {slot} is {c}, after {before}"
+                        ));
+                    }
+                    before = c;
                 }
-                before = c;
             }
         }
         Ok(())

@@ -143,13 +143,13 @@ fn diagonals_and_slots_must_be_ordered() {
         "element 2 of `A.crd0` is 6, out of range for a dimension of size 6"
     );
     assert_eq!(says(Named::Dia, &[&[2, 3, 5]], 8), "`A.val` has 8 elements, expected 9, one for each position");
-    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 4, 4]], 6), "taken");
+    assert_eq!(says(Named::Ell, &[&[0, 2], &[1, 4, 0, 3, 4, 4]], 6), "taken");
     let what = "`A.crd2` does not increase in fibre 0: slot 1 is 1, after 1";
-    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 1, 4, 4]], 6), what);
+    assert_eq!(says(Named::Ell, &[&[0, 2], &[1, 4, 0, 1, 4, 4]], 6), what);
     let what = "`A.crd2` does not increase in fibre 1: slot 1 is 0, after 4";
-    assert_eq!(says(Named::Ell, &[&[2], &[1, 4, 0, 3, 0, 4]], 6), what);
-    assert_eq!(says(Named::Ell, &[&[3], &[1, 4, 0, 3, 4, 4]], 6), "`A.crd2` has 6 elements, expected 9");
-    assert_eq!(says(Named::Ell, &[&[-1], &[]], 0), "`A.count0` ends with -1, which is negative");
+    assert_eq!(says(Named::Ell, &[&[0, 2], &[1, 4, 0, 3, 0, 4]], 6), what);
+    assert_eq!(says(Named::Ell, &[&[0, 3], &[1, 4, 0, 3, 4, 4]], 6), "`A.crd2` has 6 elements, expected 9");
+    assert_eq!(says(Named::Ell, &[&[0, -1], &[]], 0), "`A.pos0` ends with -1, which is negative");
 }
 
 /// Checks that lists of coordinates must be in row-major order, without duplicates.

@@ -3,7 +3,7 @@
 
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
-use taffeta_ast::format::{Format, Level, LevelKind, Named, presets};
+use taffeta_ast::format::{Format, Level, LevelKind, Named, coord, presets};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::{Stored, Unpackable, testing};
 use testkit::random;
@@ -277,7 +277,11 @@ fn arrays_of_remapped_formats() {
     let dia = Named::Dia.format(2).expect("of matrices");
     assert_eq!(arrays(&dia, "a b . c\n. d e .\n. . . f"), ["2 3 5", "1 4 0 2 5 6 3 0 0"]);
     let ell = Named::Ell.format(2).expect("of matrices");
-    assert_eq!(arrays(&ell, ". a . b\n. . . .\nc . . ."), ["2", "1 4 0 3 4 4", "1 0 3 2 0 0"]);
+    assert_eq!(arrays(&ell, ". a . b\n. . . .\nc . . ."), ["0 2", "1 4 0 3 4 4", "1 0 3 2 0 0"]);
+    let (coords, keys) = coord::parse("(i // 2, counter(i), i % 2, j)").expect("coordinates of levels");
+    let slices = Level::parse_list("dense, sliced, dense, singleton").expect("levels");
+    let slices = Format::new(slices).remapped(coords, keys);
+    assert_eq!(arrays(&slices, ". a . b\n. . . .\nc . . ."), ["0 2 3", "1 4 3 4 0 4", "1 0 2 0 3 0"]);
     let blocks = presets::bcsr(2, 3);
     let rows = "a . . .\nb . . c\n. . . d";
     assert_eq!(arrays(&blocks, rows), ["0 2 3", "0 1 1", "1 0 0 2 0 0 0 0 0 3 0 0 4 0 0 0 0 0"]);
