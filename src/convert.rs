@@ -197,7 +197,7 @@ fn stores_regions(format: &Format) -> bool {
 /// Converts a tensor element by element.
 fn repacked(tensor: &Stored, target: Format, dtype: DType, fill: Literal) -> Result<Stored, Error> {
     let failed = |why: Unpackable| {
-        let d = Diagnostic::new("run::index", format!("cannot convert a tensor to `{target}`: {why}"));
+        let d = Diagnostic::new("run::storage", format!("cannot convert a tensor to `{target}`: {why}"));
         Error::Run(Report::without_sources(vec![d]))
     };
     let (all, values) = tensor.listed().map_err(failed)?;

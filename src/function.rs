@@ -403,7 +403,8 @@ impl Function {
             | ErrorKind::Arithmetic
             | ErrorKind::Memory
             | ErrorKind::Size
-            | ErrorKind::NonFinite => Error::Run(report),
+            | ErrorKind::NonFinite
+            | ErrorKind::Misfit => Error::Run(report),
             ErrorKind::Call
             | ErrorKind::DType
             | ErrorKind::Shape

@@ -23,7 +23,7 @@ use taffeta_codegen::lower::{Logical, LogicalLevel};
 use taffeta_codegen::signature::Signature;
 use taffeta_codegen::{LowerOptions, Lowered};
 use taffeta_frontend::StaticValue;
-use taffeta_frontend::program::{EntryInfo, Program, Source};
+use taffeta_frontend::program::{Program, Source};
 use taffeta_schedule::Schedule;
 use taffeta_structured::{Layout, LevelLayout, Structured};
 
@@ -463,9 +463,12 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
     let compiler = Compiler::unsized_yet();
     let mut found = program.check(&compiler);
     if !found.iter().any(Diagnostic::is_error) {
-        let structured = |e: &EntryInfo| e.params.iter().any(|p| p.annotation.contains('@'));
-        let entries = program.entries().into_iter().filter(structured);
-        found.extend(entries.flat_map(|e| check_structured(program, &e.name, &compiler)));
+        // Results and local tensors may have a format too; `@` before a function is a decorator.
+        let is_format = |line: &str| line.contains('@') && !line.trim_start().starts_with('@');
+        if program.sources().files().any(|file| file.text.lines().any(is_format)) {
+            let entries = program.entries().into_iter();
+            found.extend(entries.flat_map(|e| check_structured(program, &e.name, &compiler)));
+        }
     }
     found
 }
@@ -475,6 +478,9 @@ pub fn check(program: &Program) -> Vec<Diagnostic> {
 fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<Diagnostic> {
     // An entry with unset static parameters is checked at compilation.
     let Ok(func) = program.elaborate(entry, &BTreeMap::new(), compiler) else { return Vec::new() };
+    if !func.is_structured() {
+        return Vec::new();
+    }
     match inlined(func, false).and_then(|func| on_large_stack(|| taffeta_structured::lower(&func))) {
         Ok(lowered) => lowered.warnings,
         Err(refused) => {

@@ -11,7 +11,7 @@
 //! | `or`, `\|` of bools | true | false |
 //! | `\|`, `^` of integers | | 0 |
 //! | `+` | inf, -inf | 0 |
-//! | `-` | | 0 on the right |
+//! | `-` | 0 as the only operand | 0 on the right |
 //! | `/` | 0 on the left | 1 on the right |
 //! | `min`, `max` | -inf, inf | inf, -inf |
 //!
@@ -52,6 +52,12 @@ pub fn annihilates(op: Op, side: Side, v: Literal) -> bool {
         Op::Max => is_float(v, f64::INFINITY),
         _ => false,
     }
+}
+
+/// Returns whether the operator leaves the fill `v` as it is: `-x` is `-1 * x`, which 0 annihilates. As an element, -0
+/// would differ from 0, and the negation of a sparse tensor store every element.
+pub fn keeps(op: Op, v: Literal) -> bool {
+    op == Op::Neg && is(v, 0)
 }
 
 /// Returns whether `v` as the operand on `side` makes the other operand the result.

@@ -253,6 +253,8 @@ ops! {
         value Unary(f32::round_ties_even, f64::round_ties_even), c "rint";
     Trunc "trunc" 1 Form::Call, Float, exact true, finite true, value Unary(f32::trunc, f64::trunc), c "trunc";
     IsNan "isnan" 1 Form::Call, Float, bool true, exact true;
+    // Whether a tensor that is not dense stores the element that the operand loads. Structured lowering decides it.
+    Stored "stored" 1 Form::Call, Any, bool true, exact true;
     // Identity that blocks derivatives. Elaboration drops it on operands that are not floats, or are weakly typed.
     StopGradient "stop_gradient" 1 Form::Call, Float, exact true, finite true, cost 0, value Unary(|a| a, |a| a);
     Fma "fma" 3 Form::Call, Float, exact true, value Ternary(f32::mul_add, f64::mul_add), c "fma";
@@ -264,6 +266,11 @@ impl Op {
     /// Returns the operator that is written as a call of that name (`exp`, `min`, `select`).
     pub fn from_call(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.info().form == Form::Call && op.info().name == name)
+    }
+
+    /// Yields the operators that are functions of numbers; `stored` asks about a tensor.
+    pub fn functions() -> impl Iterator<Item = Op> + Clone {
+        Op::ALL.iter().copied().filter(|op| *op != Op::Stored)
     }
 
     /// Returns the type of the result, where the operands (for `select`, the last two) have type `operand`.

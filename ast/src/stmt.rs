@@ -402,6 +402,8 @@ pub enum AssertKind {
     Program,
     /// Bounds check of an index (made by lowering).
     Index,
+    /// Check that a format can hold an element (made by lowering).
+    Storage,
     /// Check that an operation has a value: division by zero, a cast of NaN (made by lowering).
     Arithmetic,
     /// Check that a value is finite (made by `taffeta_analysis::pass::check_finite`). These checks are never moved, so

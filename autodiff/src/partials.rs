@@ -126,9 +126,15 @@ pub(crate) fn partial(op: Op, args: &[Expr], k: usize, d: &Expr) -> PartialDeriv
         Op::Select if k > 0 => PartialDerivative::Where { cond: args[0].clone(), holds: k == 1, lazy: true },
         // Steps, and operators whose result is not a floating-point number.
         Op::StopGradient => PartialDerivative::None,
-        Op::FloorDiv | Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::Sign | Op::IsNan | Op::Select => {
-            PartialDerivative::None
-        }
+        Op::FloorDiv
+        | Op::Floor
+        | Op::Ceil
+        | Op::Round
+        | Op::Trunc
+        | Op::Sign
+        | Op::IsNan
+        | Op::Stored
+        | Op::Select => PartialDerivative::None,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::And | Op::Or | Op::Not => PartialDerivative::None,
         Op::BitAnd | Op::BitOr | Op::BitXor | Op::BitNot | Op::Shl | Op::Shr => PartialDerivative::None,
     }

@@ -50,6 +50,7 @@ pub enum ErrorKind {
     Size,
     NonFinite,
     Storage,
+    Misfit,
 }
 
 impl ErrorKind {
@@ -67,6 +68,7 @@ impl ErrorKind {
             status::SIZE => ErrorKind::Size,
             status::NONFINITE => ErrorKind::NonFinite,
             status::STORAGE => ErrorKind::Storage,
+            status::MISFIT => ErrorKind::Misfit,
             status::CALL => ErrorKind::Call,
             // Unreachable with a library of this version.
             _ => ErrorKind::Call,
@@ -84,6 +86,7 @@ impl ErrorKind {
             ErrorKind::Memory => "run::memory",
             ErrorKind::NonFinite => "run::nonfinite",
             ErrorKind::Storage => "data::storage",
+            ErrorKind::Misfit => "run::storage",
             ErrorKind::Call | ErrorKind::DType | ErrorKind::Layout | ErrorKind::Alias => "run::input",
         }
     }

@@ -9,7 +9,7 @@ use crate::tree;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
-use taffeta_ast::{Access, Diagnostic, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Diagnostic, Expr, ExprKind, Func, Op, Stmt, StmtKind, Symbol, Tensor, print};
 
 /// Primitives that loops over structured tensors take without a lowering callback.
 const TAKEN: [&str; 3] = ["parallelize", "vectorize", "reorder"];
@@ -67,6 +67,39 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
         text,
         format!("keep the loop `{name}`, which accesses `{tensor}`, as it is, or store the tensor in another format"),
     )
+}
+
+/// Refuses a step after which `stored` would ask about another tensor than before: one that stores every element, or
+/// none at all.
+pub(crate) fn keeps_asked(after: &Func) -> Result<(), Refusal> {
+    let asked = |e: &Expr| match e.kind() {
+        ExprKind::Apply(Op::Stored, args) => Some(args[0].clone()),
+        _ => None,
+    };
+    if !after.body.any_expr(&mut |e| asked(e).is_some()) {
+        return Ok(());
+    }
+    let locals = locals(after);
+    let is_structured = |t: &Symbol| {
+        let all = after.interface().chain(locals.iter().map(|(_, t)| t));
+        all.into_iter().any(|other| other.symbol == *t && !other.format.is_dense())
+    };
+    let mut changed = None;
+    after.body.any_expr(&mut |e| {
+        if let Some(of) = asked(e) {
+            let kept = matches!(of.kind(), ExprKind::Load(t, _) if is_structured(t));
+            changed = changed.take().or((!kept).then(|| of.clone()));
+        }
+        changed.is_some()
+    });
+    match changed {
+        None => Ok(()),
+        Some(of) => {
+            let text =
+                format!("`stored` would ask about `{}`, which is no element of a structured tensor", print::expr(&of));
+            Err(Refusal::unsupported(0, text).help("leave out this step, or the call of `stored`"))
+        }
+    }
 }
 
 /// Finds a local tensor that is structured after a step, and was not declared so before, with its declaration.

@@ -18,7 +18,7 @@ pub fn text(all: &[Assembly], sources: &SourceMap) -> String {
         line("strategy", strategy(a));
         line("why", why(a));
         match &a.strategy {
-            Strategy::Append | Strategy::Scatter(1) | Strategy::Insert => {}
+            Strategy::Store | Strategy::Append | Strategy::Scatter(1) | Strategy::Insert => {}
             Strategy::Scatter(_) => line("workspace", "a copy of the elements in the order of the last dimension"),
             Strategy::Workspace => line("workspace", "a row of a `bytemap`, cleared by its list"),
             Strategy::Sort(_) => line("workspace", "coordinates, value and number of each write"),
@@ -37,6 +37,7 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
             "at": sources.locate(a.span),
             "levels": a.levels.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "strategy": match a.strategy {
+                Strategy::Store => "store",
                 Strategy::Append => "append",
                 Strategy::Workspace => "workspace",
                 Strategy::Scatter(_) => "scatter",
@@ -44,7 +45,7 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
                 Strategy::Sort(_) => "sort",
             },
             "passes": match a.strategy {
-                Strategy::Append | Strategy::Workspace => 1,
+                Strategy::Store | Strategy::Append | Strategy::Workspace => 1,
                 Strategy::Scatter(times) => 2 * times,
                 Strategy::Insert => 2,
                 Strategy::Sort(_) => 3,
@@ -57,6 +58,7 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
 
 fn strategy(a: &Assembly) -> &'static str {
     match a.strategy {
+        Strategy::Store => "store: every write stores an element at a position that is computed",
         Strategy::Append => "append: every write appends an element",
         Strategy::Workspace => "workspace, then append: a fibre of the last level is gathered, sorted and appended",
         Strategy::Scatter(_) => "count, scan, fill: every write stores an element at the next position of its fibre",
@@ -69,6 +71,7 @@ fn strategy(a: &Assembly) -> &'static str {
 
 fn why(a: &Assembly) -> &str {
     match &a.strategy {
+        Strategy::Store => "the position of an element follows from its indices, whichever others there are",
         Strategy::Append => "each element is written once, in the order of the levels",
         Strategy::Workspace => "fibres are written one after the other, their elements several times or in any order",
         Strategy::Scatter(1) => "each element is written once, in the order of its fibre, but not fibre by fibre",
@@ -80,7 +83,7 @@ fn why(a: &Assembly) -> &str {
 
 fn passes(a: &Assembly) -> &'static str {
     match a.strategy {
-        Strategy::Append | Strategy::Workspace => "1",
+        Strategy::Store | Strategy::Append | Strategy::Workspace => "1",
         Strategy::Scatter(1) => "2: over the program, to count the elements of fibres and to store them",
         Strategy::Scatter(_) => "4: 2 over the program, and 2 over the elements in the order of the last dimension",
         Strategy::Insert => "2: over the program, to record coordinates and to store elements",
@@ -90,9 +93,11 @@ fn passes(a: &Assembly) -> &'static str {
 
 fn bound(a: &Assembly) -> String {
     match (&a.strategy, &a.bound) {
-        (Strategy::Append | Strategy::Workspace, Some(most)) => format!("{most} elements: arrays are made once"),
+        (Strategy::Append | Strategy::Workspace, Some(most)) => {
+            format!("room for {most} elements from the start; arrays grow if there are more")
+        }
         (Strategy::Append | Strategy::Workspace, None) => "none: arrays grow to twice their length".to_string(),
-        (Strategy::Scatter(_) | Strategy::Insert, _) => "exact: arrays are made once".to_string(),
+        (Strategy::Store | Strategy::Scatter(_) | Strategy::Insert, _) => "exact: arrays are made once".to_string(),
         (Strategy::Sort(_), _) => "none: the list and the arrays grow to twice their length".to_string(),
     }
 }

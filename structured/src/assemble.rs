@@ -18,7 +18,8 @@
 //!                                                    C[i, j] = t[j]
 //! ```
 //!
-//! Programs that read a tensor between its writes are refused (`storage::assembly`).
+//! Elements that are read between writes are read from the workspace, where they are of the fibre that it holds; other
+//! reads between writes are refused (`storage::assembly`).
 
 mod collect;
 mod order;
@@ -133,17 +134,26 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
     if are_followed {
         out.any_order.insert(tensor.symbol.clone());
     }
-    let checked = match unordered(tensor) {
-        Some(disorder) => Err(disorder),
-        None => order::check(&func, tensor, &writes, (demands, lists)),
+    // A tensor whose positions are computed is read like a dense one. Elements of others may be read from a workspace.
+    let read = match is_computed(tensor) {
+        true => None,
+        false => complete(scope(&func, tensor), [&tensor.symbol, &tensor.symbol]).err(),
+    };
+    let checked = match (unordered(tensor), &read) {
+        (Some(disorder), _) => Err(disorder),
+        (None, Some(_)) => Err(Disorder::Read),
+        (None, None) => order::check(&func, tensor, &writes, (demands, lists)),
     };
     let (func, strategy, once) = match checked {
+        Ok(()) if demands.levels == 0 => (func, Strategy::Store, demands.once),
         Ok(()) => (func, Strategy::Append, demands.once),
         Err(disorder) => {
             if let Some((func, workspace)) = in_workspace(&func, tensor, &writes, (disorder, lists)) {
                 let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
                 out.workspaces.push((workspace, tensor.symbol.clone(), last));
                 (func, Strategy::Workspace, true)
+            } else if let Some(read) = read {
+                return Err(read);
             } else if let Some((func, passes)) = passes::insert(&func, tensor, &writes, lists) {
                 let written = passes.written.clone();
                 let func = written.iter().fold(func, |func, list| func.with_body(stored(&func.body, list)));
@@ -165,7 +175,7 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
                 one(out, tensor, Attempt { by_dimension: false, ..attempt })?;
                 return Ok(Strategy::Scatter(2));
             } else {
-                let (func, collected) = collect::insert(&func, tensor, &writes).map_err(|d| d.at(span))?;
+                let (func, collected) = collect::insert(&func, tensor, &writes, disorder).map_err(|d| d.at(span))?;
                 let list = collected.list.clone();
                 let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
                 out.tensors.push((list, complete));
@@ -180,9 +190,17 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
         }
     };
     out.func = if once { func.with_body(stored(&func.body, tensor)) } else { func };
-    let complete = complete(scope(&out.func, tensor), [&tensor.symbol, &tensor.symbol])?;
+    let complete = match is_computed(tensor) {
+        true => items(scope(&out.func, tensor)).iter().rfind(|s| s.writes_to(&tensor.symbol)).map(|s| s.id()),
+        false => complete(scope(&out.func, tensor), [&tensor.symbol, &tensor.symbol])?,
+    };
     out.tensors.push((tensor.clone(), complete));
     Ok(strategy)
+}
+
+/// Returns whether the position of each element is computed from its indices, and holds its value alone.
+fn is_computed(tensor: &Tensor) -> bool {
+    tensor.format.is_injective() && tensor.format.levels.iter().all(|l| levels::assembly(l.kind).is_computed())
 }
 
 /// Returns the reason why elements cannot be added in the order of writes, whatever that is.
@@ -192,18 +210,19 @@ fn unordered(tensor: &Tensor) -> Option<Disorder> {
     query.or(tensor.format.order().is_none().then_some(Disorder::Remapped))
 }
 
-/// Returns the demands of a tensor's levels on the order of its writes. A reduction whose identity is the fill may come
-/// to a computed position any number of times.
+/// Returns the demands of a tensor's levels on the order of its writes. A store may come to a computed position any
+/// number of times, and so may a reduction that does not leave the fill as it is: elements that are not stored are the
+/// fill.
 fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
     let all = &tensor.format.levels;
     let is_ordered = |k: usize| levels::assembly(all[k].kind).is_ordered();
     let ordered = (0..all.len()).rev().find(|k| is_ordered(*k));
     let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
-    let sums = |s: &Stmt| match s.kind() {
-        StmtKind::ReduceTo { op, .. } => op.identity(tensor.dtype).is_same(fill),
-        _ => false,
+    let may_repeat = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { op, .. } => !leaves_fill(op.info().op, tensor.dtype, fill, None),
+        _ => true,
     };
-    let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || !writes.iter().all(sums);
+    let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || !writes.iter().all(may_repeat);
     Demands { levels: ordered.map_or(0, |k| k + 1), once }
 }
 

@@ -56,6 +56,8 @@ pub struct Assembly {
 /// Strategy by which a tensor is assembled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
+    /// Every write stores an element at a position that its indices determine.
+    Store,
     /// Every write appends an element.
     Append,
     /// Fibres of the last level are gathered in a workspace, sorted and appended.

@@ -12,6 +12,7 @@
 //! ```
 
 use crate::level::{ArrayKind, Counts, Parent, TensorLevel};
+use crate::levels;
 use crate::looplet::Positions;
 use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Routine};
@@ -71,9 +72,14 @@ pub(crate) trait LevelAssembly: Sync {
         false
     }
 
-    /// Returns the largest index that the level stores for this coordinate.
-    fn largest(&self, coordinate: &Expr) -> Expr {
-        coordinate.clone()
+    /// Returns the largest index that the level stores for this coordinate; `None` if it stores none, or checks it.
+    fn largest(&self, coordinate: &Expr) -> Option<Expr> {
+        Some(coordinate.clone())
+    }
+
+    /// Returns whether the level stores the size of the dimension beside the coordinates.
+    fn stores_size(&self) -> bool {
+        false
     }
 
     /// Adds a coordinate below the position that the path has reached, and moves on to its position.
@@ -388,20 +394,66 @@ impl<'a> Path<'a> {
     /// it does not hold.
     pub(crate) fn check(&mut self, cond: Expr, k: usize, coordinate: &Expr, text: &str) {
         let level = self.assembly.levels[k].level.level;
-        let dimension = |k: usize| self.assembly.levels.get(k).and_then(|own| own.level.dimension());
-        let mut at = [self.coordinate.clone(), coordinate.clone()];
-        if k > 0 && dimension(k) < dimension(k - 1) {
-            at.reverse();
+        let mut message = vec![MessagePart::Text(format!("cannot store the element of `{}` at (", self.tensor))];
+        message.extend(self.indices(k, coordinate));
+        message.push(MessagePart::Text(format!("): `{level}` {text}")));
+        self.all.push(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Storage }, self.origin.clone()));
+    }
+
+    /// Lists the indices of the element, `…` for those that are not known, given its coordinate in level `k`.
+    fn indices(&self, k: usize, coordinate: &Expr) -> Vec<MessagePart> {
+        let known = |l: usize| match l {
+            l if l == k => Some(coordinate.clone()),
+            l if l >= self.from => self.coordinates.get(l - self.from).cloned(),
+            l if l + 1 == k => Some(self.coordinate.clone()),
+            _ => None,
+        };
+        let levels = self.assembly.levels.iter().enumerate();
+        let mut all: Vec<(Option<usize>, Option<Expr>)> =
+            levels.map(|(l, own)| (own.level.dimension(), known(l))).collect();
+        all.sort_by_key(|(d, _)| *d);
+        let mut message = Vec::new();
+        for (_, index) in all {
+            message.extend((!message.is_empty()).then(|| MessagePart::Text(", ".to_string())));
+            message.push(index.map_or(MessagePart::Text("…".to_string()), MessagePart::Value));
         }
-        let [first, second] = at;
+        message
+    }
+
+    /// Builds the check that an index of the element's coordinate in level `k` fits in its type, if that is u8 or u16:
+    /// the dimension may be larger than their range.
+    pub(crate) fn index_check(&self, k: usize, coordinate: &Expr, index: &Expr) -> Option<Stmt> {
+        let level = &self.assembly.levels[k].level;
+        let dtype = index_type(level).filter(|dtype| matches!(dtype, DType::U8 | DType::U16))?;
+        let most = largest(dtype);
+        if level.size.as_int().is_some_and(|size| size <= most) {
+            return None;
+        }
+        let place = level.dimension().map_or_else(String::new, |d| format!(" in dimension {d}"));
         let message = vec![
-            MessagePart::Text(format!("cannot store the element of `{}` at (", self.tensor)),
-            MessagePart::Value(first),
-            MessagePart::Text(", ".to_string()),
-            MessagePart::Value(second),
-            MessagePart::Text(format!("): `{level}` {text}")),
+            MessagePart::Text(format!("an element of `{}` has index ", self.tensor)),
+            MessagePart::Value(coordinate.clone()),
+            MessagePart::Text(format!("{place}, too large for indices of type {dtype}: write `index=i32`")),
         ];
-        self.all.push(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, self.origin.clone()));
+        let cond = index.less_eq(&Expr::int(most));
+        Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, self.origin.clone()))
+    }
+}
+
+/// Returns the type of a level's indices.
+pub(crate) fn index_type(level: &TensorLevel) -> Option<DType> {
+    let kinds = levels::of(level.level.kind)?.arrays();
+    let array = kinds.iter().zip(&level.arrays).find(|(kind, _)| !kind.positions && kind.dtype.is_none());
+    array.map(|(_, array)| array.dtype)
+}
+
+/// Returns the largest number of an index type.
+pub(crate) fn largest(dtype: DType) -> i64 {
+    match dtype {
+        DType::U8 => i64::from(u8::MAX),
+        DType::U16 => i64::from(u16::MAX),
+        DType::I32 => i64::from(i32::MAX),
+        _ => i64::MAX,
     }
 }
 

@@ -10,7 +10,7 @@ const POINTS: [[f64; 3]; 4] = [[0.3, 0.7, 0.2], [0.9, 0.4, -0.6], [0.15, 0.85, 1
 
 fn intrinsics() -> Vec<Op> {
     let called = |op: &Op| op.info().form == Form::Call && *op != Op::Select;
-    Op::ALL.iter().copied().filter(called).collect()
+    Op::functions().filter(called).collect()
 }
 
 fn operands(op: Op) -> String {

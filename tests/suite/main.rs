@@ -29,6 +29,8 @@ mod libop;
 mod logistic;
 mod materialise;
 mod memory;
+mod misfits;
+mod operators;
 mod pairs;
 mod polybench;
 mod prints;

@@ -22,7 +22,7 @@ use super::substitute;
 use crate::query::effects;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;
-use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity, leaves_fill};
+use taffeta_ast::algebra::{Side, annihilates, definitions, is_identity, keeps, leaves_fill};
 use taffeta_ast::stmt::{MessagePart, PrintPart};
 use taffeta_ast::{Access, DType, Expr, ExprKind, Extent, Literal, Op, Stmt, StmtKind, Symbol, scalar};
 
@@ -57,12 +57,14 @@ pub fn target(s: &Stmt) -> Option<Expr> {
     }
 }
 
-/// Turns marked fill values in a statement into ordinary constants.
+/// Turns marked fill values in a statement into ordinary constants, and decides whether elements are stored: all others
+/// are.
 pub fn settled(s: &Stmt) -> Stmt {
-    substitute::rebuild(s, &mut |e| match value_of(&e) {
+    substitute::rebuild(s, &mut |e| match (value_of(&e), e.kind()) {
         // Built raw: operations on the program's own constants are not folded.
-        Some(v) => Expr::raw(ExprKind::Const(v), e.dtype()),
-        None => e,
+        (Some(v), _) => Expr::raw(ExprKind::Const(v), e.dtype()),
+        (None, ExprKind::Apply(Op::Stored, args)) => Expr::bool(args[0].as_literal().is_none()),
+        (None, _) => e,
     })
 }
 
@@ -365,6 +367,15 @@ impl Rewriter<'_> {
     }
 
     fn operator(&mut self, e: &Expr, op: Op, operands: &[Folded]) -> Folded {
+        if let [a] = operands
+            && let Some(v) = a.fill
+        {
+            match op {
+                Op::Stored => return Folded { given: a.given, ..of_fill(Literal::Bool(false), DType::Bool) },
+                _ if keeps(op, v) => return a.clone(),
+                _ => {}
+            }
+        }
         if let [a, b] = operands {
             let sides = [(Side::Left, a, b), (Side::Right, b, a)];
             let annihilator =

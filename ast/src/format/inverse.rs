@@ -96,21 +96,21 @@ impl KnownCoords {
     }
 }
 
-/// Returns whether coordinates determine others.
-pub(super) fn determine<'c>(
-    these: impl Iterator<Item = &'c Coord>,
-    others: impl IntoIterator<Item = &'c Coord>,
-) -> bool {
-    let known = KnownCoords::by(these);
-    others.into_iter().all(|c| known.of(c).is_some())
-}
-
 impl Format {
     /// Returns an element's index in each dimension as an expression of level coordinates: `Coord::Dim(k)` stands for
     /// the coordinate of level `k`, as in [`Format::coords`]. `None` for an index that no level determines.
     pub fn indices(&self, ndim: usize) -> Vec<Option<Coord>> {
         let known = KnownCoords::above(self, self.levels.len());
         (0..ndim).map(|d| known.of(&Coord::Dim(d))).collect()
+    }
+
+    /// Returns whether coordinates determine others.
+    pub(super) fn determine<'c>(
+        these: impl Iterator<Item = &'c Coord>,
+        others: impl IntoIterator<Item = &'c Coord>,
+    ) -> bool {
+        let known = KnownCoords::by(these);
+        others.into_iter().all(|c| known.of(c).is_some())
     }
 
     /// Returns whether the first `levels` levels determine a sort key.

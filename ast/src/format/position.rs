@@ -1,7 +1,6 @@
 //! Validity of formats: each kind of level needs facts of the level above, and some kinds must be last. Also the
 //! symmetries of formats that store half of a square matrix.
 
-use super::inverse::determine;
 use super::{Coord, Format, Level, LevelKind, coord};
 use crate::expr::Expr;
 use std::fmt;
@@ -141,7 +140,8 @@ impl Format {
         }
         // The coordinates of a fibre, and those that the counter is over, determine each other.
         let fibre = self.coords[..k].iter().chain(&self.coords[k + 1..self.coords.len() - 1]);
-        if !determine(fibre.clone(), of.iter()) || !determine(of.iter(), fibre) || !self.keys.is_empty() {
+        let same = Format::determine(fibre.clone(), of.iter()) && Format::determine(of.iter(), fibre);
+        if !same || !self.keys.is_empty() {
             return err("`sliced` can only count elements with equal coordinates in the `dense` levels around it");
         }
         Ok(())

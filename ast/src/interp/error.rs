@@ -126,11 +126,11 @@ impl ErrorKind {
     pub fn code(&self) -> &'static str {
         match self {
             ErrorKind::Assert { kind: AssertKind::Program, .. } => "run::assert",
-            ErrorKind::Assert { kind: AssertKind::Index, .. }
-            | ErrorKind::Index { .. }
+            ErrorKind::Assert { kind: AssertKind::Index, .. } | ErrorKind::Index { .. } => "run::index",
+            ErrorKind::Assert { kind: AssertKind::Storage, .. }
             | ErrorKind::Outside { .. }
             | ErrorKind::Misfit { .. }
-            | ErrorKind::Unequal { .. } => "run::index",
+            | ErrorKind::Unequal { .. } => "run::storage",
             ErrorKind::Assert { kind: AssertKind::Arithmetic, .. } | ErrorKind::Arithmetic(_) | ErrorKind::ZeroStep => {
                 "run::arithmetic"
             }

@@ -9,7 +9,7 @@
 
 use super::machine::{Machine, Run};
 use super::resolve::Node;
-use crate::algebra::{Side, annihilates, is_identity};
+use crate::algebra::{Side, annihilates, is_identity, keeps};
 use crate::literal::Literal;
 use crate::op::Op;
 use crate::scalar;
@@ -44,6 +44,12 @@ impl Machine<'_> {
             },
             Node::Unary(op, dtype, a) => {
                 let a = self.filled_if(needed, a)?;
+                if *op == Op::Stored {
+                    return Ok(Filled { value: Literal::Bool(!a.of_fill), of_fill: a.of_fill });
+                }
+                if a.of_fill && keeps(*op, a.value) {
+                    return Ok(a);
+                }
                 Filled { value: scalar::apply(*op, *dtype, &[a.value])?, ..a }
             }
             Node::Cast(from, to, a) => {

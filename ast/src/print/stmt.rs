@@ -178,6 +178,7 @@ impl Printer {
                 let who = match kind {
                     AssertKind::Program => "",
                     AssertKind::Index => "  # index",
+                    AssertKind::Storage => "  # storage",
                     AssertKind::Arithmetic => "  # arithmetic",
                     AssertKind::Finite => "  # finite",
                 };

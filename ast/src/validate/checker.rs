@@ -308,6 +308,10 @@ impl<'a> Checker<'a> {
             }
             ExprKind::Apply(op, args) => {
                 args.iter().for_each(|a| self.expr(a));
+                let is_element = |e: &Expr| matches!(e.kind(), ExprKind::Load(_, at) if !at.is_empty());
+                self.require(*op != Op::Stored || args.iter().all(is_element), Invariant::Operands, || {
+                    "the operand of `stored` is not an element of a tensor".to_string()
+                });
                 self.require(fits(*op, args, dtype), Invariant::Operands, || {
                     let types: Vec<&str> = args.iter().map(|a| a.dtype().name()).collect();
                     format!("`{}` of {} gives {dtype}", op.info().name, types.join(", "))

@@ -251,6 +251,7 @@ impl Emitter<'_> {
         let status = match kind {
             AssertKind::Program => "TAFFETA_ERROR_ASSERT",
             AssertKind::Index => "TAFFETA_ERROR_INDEX",
+            AssertKind::Storage => "TAFFETA_ERROR_MISFIT",
             AssertKind::Arithmetic => "TAFFETA_ERROR_ARITHMETIC",
             AssertKind::Finite => "TAFFETA_ERROR_NONFINITE",
         };

@@ -59,6 +59,20 @@ impl Elab<'_> {
             // The operand has no derivative to stop.
             return Ok(args[0].0.clone());
         }
+        if op == Op::Stored {
+            match &args[0].0 {
+                Value::Tensor(v) if v.tensor.format.is_dense() && v.tensor.ndim() > 0 => {
+                    let (shape, expr) = (v.shape.clone(), Expr::bool(true));
+                    return Ok(Value::Lazy(Lazy { shape, expr, weak: false }));
+                }
+                Value::Tensor(v) if v.tensor.ndim() > 0 => {}
+                other => {
+                    let text = format!("`stored` takes an element of a tensor, found {}", other.describe());
+                    let help = "write `stored(A[i, j])`; what is computed from elements is in no tensor";
+                    return self.error_help("type::operand", args[0].1, text, help);
+                }
+            }
+        }
         if let Some(folded) = static_eval::operator(op, args) {
             return match folded {
                 Ok(v) => Ok(v),

@@ -34,12 +34,18 @@ pub(crate) struct Collected {
 ///
 /// Writes by different operators; assignments that may come to an element several times: one of the fill would count
 /// where the element is stored, so that it would have to be visited everywhere.
-pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Result<(Func, Collected), Diagnostic> {
+pub(super) fn insert(
+    func: &Func,
+    tensor: &Arc<Tensor>,
+    writes: &[Stmt],
+    disorder: Disorder,
+) -> Result<(Func, Collected), Diagnostic> {
+    let refused = |why: &str, instead: &str| refused(tensor, disorder, why, instead);
     let mut ops: Vec<Option<Op>> = writes.iter().map(operator).collect();
     ops.dedup();
-    let [op] = ops[..] else { return Err(refused(tensor, "and by different operators", "use one operator")) };
+    let [op] = ops[..] else { return Err(refused("and by different operators", "use one operator")) };
     if op.is_none() && !order::is_once(func, tensor, writes) {
-        return Err(refused(tensor, "and may be assigned several times", "use `+=`"));
+        return Err(refused("and may be assigned several times", "use `+=`"));
     }
     let list = list(tensor, "list");
     let body = declared(&redirected(&func.body, &tensor.symbol, &list.symbol), tensor, &list);
@@ -53,10 +59,19 @@ fn operator(write: &Stmt) -> Option<Op> {
     }
 }
 
-fn refused(tensor: &Tensor, why: &str, instead: &str) -> Diagnostic {
-    let text = format!("cannot assemble `{}`: elements are written in no order of its levels, {why}", tensor.symbol);
-    let help =
-        format!("put the loops in the order of the levels, {instead}, or run the program with `--backend interp`");
+fn refused(tensor: &Tensor, disorder: Disorder, why: &str, instead: &str) -> Diagnostic {
+    let order = match disorder {
+        Disorder::Twice => "an element may be written several times",
+        Disorder::Read => "it is read between writes to it",
+        Disorder::Backwards(_) => "elements are written in no order of its levels",
+        Disorder::Remapped | Disorder::Query(_) => "the positions of elements depend on all of them",
+    };
+    let text = format!("cannot assemble `{}`: {order}, {why}", tensor.symbol);
+    let loops = match disorder {
+        Disorder::Backwards(_) => "put the loops in the order of the levels, ",
+        _ => "",
+    };
+    let help = format!("{loops}{instead}, or run the program with `--backend interp`");
     Diagnostic::new("storage::assembly", text).help(help)
 }
 
@@ -72,6 +87,7 @@ pub(super) fn warning(tensor: &Tensor, reason: &str) -> Diagnostic {
 pub(super) fn reason(tensor: &Tensor, disorder: Disorder) -> String {
     match disorder {
         Disorder::Twice => "an element is written several times".to_string(),
+        Disorder::Read => "it is read between writes to it".to_string(),
         Disorder::Remapped => "levels store other coordinates than indices".to_string(),
         Disorder::Query(level) => {
             format!("positions in level {level}, `{}`, depend on all elements", tensor.format.levels[level])

@@ -29,6 +29,8 @@ pub(super) enum Disorder {
     Twice,
     /// Writes against the order of the level.
     Backwards(usize),
+    /// Reads between writes.
+    Read,
     /// Levels whose coordinates are not indices.
     Remapped,
     /// Level whose positions depend on all elements.

@@ -1,5 +1,6 @@
 //! Workspace for the last level of a tensor, whose elements are written several times or in any order within a fibre:
 //! the writes go to a row of a `bytemap`, which is copied at the end of the part of the program that writes the fibre.
+//! Reads of the fibre in that part read the row.
 
 use super::writes::{coordinates, items, order_of, scope};
 use crate::access;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use taffeta_analysis::query::effects;
 use taffeta_ast::format::Format;
 use taffeta_ast::stmt::{LoopProps, Memory, Role};
-use taffeta_ast::{Access, Expr, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Gives a tensor a workspace for its last level; returns the program and the workspace. `None` if the writes have
 /// different coordinates at the levels above, or no part of the program has constant ones.
@@ -63,7 +64,7 @@ fn part(scope: &Stmt, tensor: &Symbol, above: &[Expr]) -> Option<Stmt> {
 /// Declares the workspace around a statement that writes into it instead, and copies its elements at the end.
 fn with_workspace(part: &Stmt, tensor: &Tensor, row: &Arc<Tensor>, (above, last): (&[Expr], usize)) -> Stmt {
     let origin = || part.origin().derive("assemble", "copy");
-    let written = redirected(part, &tensor.symbol, row, last);
+    let written = redirected(part, tensor, row, (above, last));
     let j = Symbol::new(format!("{}.d{last}", tensor.symbol.name().replace('.', "_")));
     let mut indices = vec![Access::from(Expr::var(&j)); tensor.shape.len()];
     for (d, index) in order_of(tensor).into_iter().zip(above) {
@@ -77,11 +78,24 @@ fn with_workspace(part: &Stmt, tensor: &Tensor, row: &Arc<Tensor>, (above, last)
     Stmt::new(StmtKind::VarDef { tensor: row.clone(), body }, origin())
 }
 
-/// Redirects the writes of a tensor to the row of its last level.
-fn redirected(s: &Stmt, tensor: &Symbol, row: &Tensor, last: usize) -> Stmt {
-    let inner = s.map(&mut |s| redirected(s, tensor, row, last), &mut Expr::clone);
+/// Redirects the accesses to a fibre of a tensor to the row of its last level.
+fn redirected(s: &Stmt, tensor: &Tensor, row: &Tensor, (above, last): (&[Expr], usize)) -> Stmt {
+    let order = order_of(tensor);
+    let is_of_fibre = |at: &[Access]| order.iter().zip(above).all(|(d, index)| at[*d].index == *index);
+    fn read(e: &Expr, tensor: &Symbol, to: &dyn Fn(&[Access]) -> Option<Expr>) -> Expr {
+        let e = e.map_children(&mut |e| read(e, tensor, to));
+        match e.kind() {
+            ExprKind::Load(t, at) if t == tensor => to(at).unwrap_or(e),
+            _ => e,
+        }
+    }
+    let to = |at: &[Access]| is_of_fibre(at).then(|| row.load([at[last].index.clone()]));
+    let reads = &mut |e: &Expr| read(e, &tensor.symbol, &to);
+    let inner = s.map(&mut |s| redirected(s, tensor, row, (above, last)), reads);
     match inner.kind() {
-        StmtKind::Store { tensor: t, indices, .. } | StmtKind::ReduceTo { tensor: t, indices, .. } if t == tensor => {
+        StmtKind::Store { tensor: t, indices, .. } | StmtKind::ReduceTo { tensor: t, indices, .. }
+            if *t == tensor.symbol =>
+        {
             access::with_target(&inner, &Expr::load(&row.symbol, vec![indices[last].clone()], row.dtype))
         }
         _ => inner,

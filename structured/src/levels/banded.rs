@@ -94,13 +94,19 @@ impl LevelAssembly for Banded {
         true
     }
 
+    /// Returns nothing: the first coordinate of a block alone is stored.
+    fn largest(&self, _: &Expr) -> Option<Expr> {
+        None
+    }
+
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
         path.open(self, k);
         let own = &path.assembly.levels[k];
         let (parent, count) = (path.position.clone(), own.counts[0].load([]));
         let first = own.level.load(POS, &parent);
         let begins = store_at(&own.level.arrays[START], &parent, coordinate.clone(), path.origin.clone());
-        path.branch(count.equals(&first), vec![begins], Vec::new());
+        let begin = path.index_check(k, coordinate, coordinate).into_iter().chain([begins]).collect();
+        path.branch(count.equals(&first), begin, Vec::new());
         let next = own.level.load(START, &parent).plus(&count.minus(&first));
         blocks::enter(path, k, &coordinate.plus(&Expr::int(1)).minus(&next));
     }

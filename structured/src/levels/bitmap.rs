@@ -94,6 +94,10 @@ impl LevelAssembly for Bitmap {
         false
     }
 
+    fn is_computed(&self) -> bool {
+        true
+    }
+
     fn fills(&self) -> bool {
         true
     }

@@ -147,8 +147,8 @@ impl LevelAssembly for Blocklist {
         (array == OFS).then(|| Expr::int(0))
     }
 
-    fn largest(&self, coordinate: &Expr) -> Expr {
-        coordinate.plus(&Expr::int(1))
+    fn largest(&self, coordinate: &Expr) -> Option<Expr> {
+        Some(coordinate.plus(&Expr::int(1)))
     }
 
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {

@@ -135,8 +135,12 @@ impl LevelAssembly for PackBits {
         (array == OFS || array == ARRAYS.len() + RUN_ENDS).then(|| Expr::int(0))
     }
 
-    fn largest(&self, coordinate: &Expr) -> Expr {
-        coordinate.plus(&Expr::int(1))
+    fn largest(&self, coordinate: &Expr) -> Option<Expr> {
+        Some(coordinate.plus(&Expr::int(1)))
+    }
+
+    fn stores_size(&self) -> bool {
+        true
     }
 
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {

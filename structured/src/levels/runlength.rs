@@ -95,8 +95,12 @@ impl LevelFormat for RunLength {
 }
 
 impl LevelAssembly for RunLength {
-    fn largest(&self, coordinate: &Expr) -> Expr {
-        coordinate.plus(&Expr::int(1))
+    fn largest(&self, coordinate: &Expr) -> Option<Expr> {
+        Some(coordinate.plus(&Expr::int(1)))
+    }
+
+    fn stores_size(&self) -> bool {
+        true
     }
 
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {

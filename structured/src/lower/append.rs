@@ -20,9 +20,7 @@ use super::state::{Bindings, Lower};
 use crate::access;
 use crate::assemble::Assembled;
 use crate::layout::{LevelLayout, Making, TensorLevels};
-use crate::level::TensorLevel;
-use crate::level_assembly::{AssembledLevel, Path, counted, set};
-use crate::levels;
+use crate::level_assembly::{AssembledArrays, AssembledLevel, Path, counted, index_type, largest, set};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::pass::copy;
@@ -220,12 +218,12 @@ impl Lower {
         }
         // A list of writes has the coordinates of the tensor, which are checked there.
         let levels = assembly.levels.iter().filter(|_| !is_list);
-        let checks = levels.filter_map(|own| fits(tensor, own, index_type(&own.level)?, &origin));
+        let checks = levels.filter_map(|own| fits(tensor, assembly, own, &origin));
         let (rooms, counts) = assembly.scalars();
         let counters = self.counters(tensor);
         let restarted = self.passes.values().find(|pass| pass.counts && pass.tensor == *tensor);
         let restarted = restarted.map_or_else(Vec::new, |pass| pass.remapping.restarted(&origin));
-        let last = assembly.levels.iter().rev().find(|own| own.how.adds_one());
+        let last = assembly.levels.iter().rev().find(|own| own.how.adds_one() && own.is_last);
         let of = self.collected.get(tensor).map_or(tensor, |(of, _)| of);
         let reserved = match (self.totals.get(tensor), last) {
             // (A local tensor may be made in each iteration of a loop.)
@@ -245,7 +243,9 @@ impl Lower {
 pub(super) fn path(mut path: Path<'_>) -> Path<'_> {
     let assembly = path.assembly;
     for ((k, own), coordinate) in assembly.levels.iter().enumerate().skip(path.from).zip(path.coordinates) {
-        path.all.extend(narrow(path.tensor, &own.level, &own.how.largest(coordinate), &path.origin));
+        if let Some(index) = own.how.largest(coordinate) {
+            path.all.extend(path.index_check(k, coordinate, &index));
+        }
         own.how.enter(&mut path, k, coordinate);
         path.coordinate = coordinate.clone();
     }
@@ -273,48 +273,27 @@ pub(super) fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> St
     Stmt::seq(all, origin.clone())
 }
 
-/// Returns the type of a level's indices.
-fn index_type(level: &TensorLevel) -> Option<DType> {
-    let kinds = levels::of(level.level.kind)?.arrays();
-    let array = kinds.iter().zip(&level.arrays).find(|(kind, _)| !kind.positions && kind.dtype.is_none());
-    array.map(|(_, array)| array.dtype)
-}
-
-/// Checks that all coordinates of a dimension fit in i32, if that is their type; `None` if it is known.
-fn fits(tensor: &Symbol, own: &AssembledLevel, dtype: DType, origin: &Origin) -> Option<Stmt> {
-    let size = &own.level.size;
-    let last = own.how.largest(&Expr::int(-1)).as_int().unwrap_or(0);
-    let most = i64::from(i32::MAX) - last;
-    let known = size.as_int().is_some_and(|size| size <= most);
-    if dtype != DType::I32 || known || own.level.dimension().is_none() {
+/// Checks that the indices of a level fit in their type; `None` if they do, or if each element is checked.
+fn fits(tensor: &Symbol, assembly: &AssembledArrays, own: &AssembledLevel, origin: &Origin) -> Option<Stmt> {
+    let (dtype, size) = (index_type(&own.level)?, &own.level.size);
+    let all = assembly.rooms.iter().flat_map(|room| &room.arrays).chain(&assembly.fixed);
+    let begins_with_size = |(array, first): &(Arc<Tensor>, Option<Expr>)| {
+        first.as_ref() == Some(size) && own.level.arrays.iter().any(|own| own.symbol == array.symbol)
+    };
+    let stores_size = own.how.stores_size() || all.into_iter().any(begins_with_size);
+    let after = own.how.largest(&Expr::int(0)).and_then(|e| e.as_int()).unwrap_or(0);
+    let most = if stores_size { largest(dtype) } else { largest(dtype).saturating_sub(after).saturating_add(1) };
+    let is_known = size.as_int().is_some_and(|size| size <= most);
+    let each = !stores_size && dtype != DType::I32;
+    if dtype == DType::I64 || is_known || each || own.level.dimension().is_none() {
         return None;
     }
+    let wider = if dtype == DType::I32 { "i64" } else { "i32" };
     let message = vec![
         MessagePart::Text("a dimension of size ".to_string()),
         MessagePart::Value(size.clone()),
-        MessagePart::Text(format!(" of `{tensor}` is too large for indices of type {dtype}: write `index=i64`")),
+        MessagePart::Text(format!(" of `{tensor}` is too large for indices of type {dtype}: write `index={wider}`")),
     ];
     let cond = size.less_eq(&Expr::int(most));
-    Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
-}
-
-/// Checks that an index fits in its type, if that is u8 or u16: the dimension may be larger than their range.
-fn narrow(tensor: &Symbol, level: &TensorLevel, index: &Expr, origin: &Origin) -> Option<Stmt> {
-    let dtype = index_type(level)?;
-    let count = match dtype {
-        DType::U8 => 1 << 8,
-        DType::U16 => 1 << 16,
-        _ => return None,
-    };
-    if level.size.as_int().is_some_and(|size| size < count) {
-        return None;
-    }
-    let place = level.dimension().map_or_else(String::new, |d| format!(" in dimension {d}"));
-    let message = vec![
-        MessagePart::Text(format!("an element of `{tensor}` has index ")),
-        MessagePart::Value(index.clone()),
-        MessagePart::Text(format!("{place}, too large for indices of type {dtype}: write `index=i32`")),
-    ];
-    let cond = index.less(&Expr::int(count));
     Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, origin.clone()))
 }

@@ -57,7 +57,8 @@ impl Lower {
             let Some(most) = self.most_iterations((plan, leading), range, body) else { continue };
             let flat = self.tensors[&appends.tensor].clone();
             let Some(assembly) = &flat.assembly else { continue };
-            let Some(k) = assembly.levels.iter().rposition(|own| own.how.adds_one()) else { continue };
+            // Below any other list, an element stores all elements of a dense level, and most have no list of their own.
+            let Some(k) = assembly.levels.iter().rposition(|own| own.how.adds_one() && own.is_last) else { continue };
             let count = &assembly.levels[k].counts[0];
             if self.reserved.counts.contains(&count.symbol) {
                 continue;

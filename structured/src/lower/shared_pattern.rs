@@ -276,7 +276,7 @@ impl Lower {
             message.push(MessagePart::Value(index.index.clone()));
         }
         message.push(MessagePart::Text(format!("] of `{tensor}` {}", taffeta_ast::format::OUTSIDE)));
-        s.with_kind(StmtKind::Assert { cond: Expr::bool(false), message, kind: AssertKind::Index })
+        s.with_kind(StmtKind::Assert { cond: Expr::bool(false), message, kind: AssertKind::Storage })
     }
 }
 

@@ -32,7 +32,7 @@ pub const NOT_SMOOTH: &[(&str, &str)] = &[
     ("abs relu leaky_relu hardtanh clip", "a kink where a piece ends"),
     ("max min amax amin maximum minimum pool max_pool", "a kink where operands are equal"),
     ("floor ceil round trunc sign", "steps"),
-    ("isnan isinf isfinite all any count_nonzero argmax argmin", "results that are no floats"),
+    ("isnan stored isinf isfinite all any count_nonzero argmax argmin", "results that are no floats"),
     ("one_hot eye rand_uniform rand_normal rand_int zeros_like ones_like empty_like", "nothing to differentiate by"),
     ("stop_gradient", "its derivative is 0 by definition"),
 ];

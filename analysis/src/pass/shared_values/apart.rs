@@ -93,7 +93,7 @@ fn compared(tensor: &Tensor, own: &Tensor, at: &[Expr], origin: &Origin) -> Stmt
     message.push(MessagePart::Value(a.clone()));
     message.push(MessagePart::Text(UNEQUAL.into()));
     message.push(MessagePart::Value(b.clone()));
-    let kind = StmtKind::Assert { cond: same(&a, &b), message, kind: AssertKind::Index };
+    let kind = StmtKind::Assert { cond: same(&a, &b), message, kind: AssertKind::Storage };
     Stmt::new(kind, origin.derive("shared", "check"))
 }
 

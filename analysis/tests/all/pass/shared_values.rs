@@ -94,7 +94,7 @@ fn values_that_may_differ_are_compared() {
                     B[B_own.d0, B_own.d1] = B_own[B_own.d0, B_own.d1]
             for B_own.d0 in range(n):
                 for B_own.d1 in range(m):
-                    assert B[B_own.d0, B_own.d1] == 0.0 and 1.0 / B_own[B_own.d0, B_own.d1] == 1.0 / B[B_own.d0, B_own.d1] if B_own[B_own.d0, B_own.d1] == 0.0 else B_own[B_own.d0, B_own.d1] == B[B_own.d0, B_own.d1] or isnan(B_own[B_own.d0, B_own.d1]) and isnan(B[B_own.d0, B_own.d1]), f"element [{B_own.d0}, {B_own.d1}] of `B` is {B_own[B_own.d0, B_own.d1]}, and one that is stored as the same value is {B[B_own.d0, B_own.d1]}"  # index
+                    assert B[B_own.d0, B_own.d1] == 0.0 and 1.0 / B_own[B_own.d0, B_own.d1] == 1.0 / B[B_own.d0, B_own.d1] if B_own[B_own.d0, B_own.d1] == 0.0 else B_own[B_own.d0, B_own.d1] == B[B_own.d0, B_own.d1] or isnan(B_own[B_own.d0, B_own.d1]) and isnan(B[B_own.d0, B_own.d1]), f"element [{B_own.d0}, {B_own.d1}] of `B` is {B_own[B_own.d0, B_own.d1]}, and one that is stored as the same value is {B[B_own.d0, B_own.d1]}"  # storage
             return B
     "#]]
     .assert_eq(&made(&func));

@@ -32,7 +32,7 @@ fn undeclared_tensors_panic() {
 /// Checks that every operator has a text on every type of its domain, and no `unreachable!` is reached.
 #[test]
 fn every_operator_prints_on_its_domain() {
-    for op in Op::ALL {
+    for op in Op::functions() {
         for dtype in DType::ALL.iter().copied().filter(|d| op.info().domain.accepts(*d)) {
             let one = match dtype.kind() {
                 Kind::Bool => Expr::bool(true),
@@ -40,10 +40,10 @@ fn every_operator_prints_on_its_domain() {
                 Kind::Float => Expr::float(1.0, dtype),
             };
             let mut args = vec![one; op.info().arity];
-            if *op == Op::Select {
+            if op == Op::Select {
                 args[0] = Expr::bool(true);
             }
-            assert!(!printed(&Expr::raw(ExprKind::Apply(*op, args), op.result(dtype))).is_empty());
+            assert!(!printed(&Expr::raw(ExprKind::Apply(op, args), op.result(dtype))).is_empty());
         }
     }
 }

@@ -199,7 +199,7 @@ fn of_type(dtype: DType, arity: usize) -> Vec<Table> {
         columns,
     };
     let fails = |op: &Op| op.info().may_fail_on_int && dtype.is_int();
-    let (alone, together): (Vec<Op>, Vec<Op>) = Op::ALL.iter().copied().filter(of_arity).partition(fails);
+    let (alone, together): (Vec<Op>, Vec<Op>) = Op::functions().filter(of_arity).partition(fails);
     let mut tables = alone.into_iter().map(|op| table(format!("{op:?}_{dtype}"), vec![column(op)])).collect_vec();
     if !together.is_empty() {
         let columns = together.into_iter().map(column).collect();
@@ -298,8 +298,7 @@ fn select_takes_every_type() {
 #[test]
 fn mathematical_functions_are_accurate() {
     let table = |dtype: DType| {
-        let functions: Vec<Op> =
-            Op::ALL.iter().copied().filter(|op| is_approximate(*op) && op.info().arity == 1).collect();
+        let functions: Vec<Op> = Op::functions().filter(|op| is_approximate(*op) && op.info().arity == 1).collect();
         let columns: Vec<Column> = functions
             .into_iter()
             .map(|op| Column {

@@ -151,7 +151,7 @@ fn convolution() {
             y = empty((3, 3), f32)
             for i in range(3):
                 for i_1 in range(3):
-                    y[i, i_1] = across[i_1, i]
+                    y[i_1, i] = across[i, i_1]
             dy = empty((h, w), f32)
             for result.d0 in range(h):
                 for result.d1 in range(w):
