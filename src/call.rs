@@ -439,6 +439,18 @@ impl Outputs {
         })
     }
 
+    /// Returns the arrays of a structured result, as [`Outputs::stored`] does, and drops all other results.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Outputs::stored`].
+    pub fn into_stored(mut self, name: &str) -> Result<Stored, Error> {
+        self.stored(name)?;
+        let at = self.results.iter().position(|(n, _)| n == name);
+        let stored = at.and_then(|at| self.results.swap_remove(at).1.into_stored());
+        stored.ok_or_else(|| self.unknown(name))
+    }
+
     /// Returns a result in `csr` that the program made, without a copy.
     ///
     /// ```

@@ -179,7 +179,7 @@ impl Conversion {
         };
         let out = call.threads(threads).run()?;
         match target.is_dense() {
-            false => Ok(out.stored("B")?.clone()),
+            false => out.into_stored("B"),
             true => {
                 let elements = out.value("B")?.clone().into_parts().1;
                 let vector = taffeta_ast::Value::new(vec![elements.len()], elements);

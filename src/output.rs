@@ -38,6 +38,10 @@ impl Output {
         self.stored.as_ref()
     }
 
+    pub(crate) fn into_stored(self) -> Option<Stored> {
+        self.stored
+    }
+
     /// Returns the sizes of the dimensions.
     pub fn shape(&self) -> &[usize] {
         match (&self.stored, self.value.get()) {

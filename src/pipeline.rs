@@ -493,12 +493,15 @@ fn check_structured(program: &Program, entry: &str, compiler: &Compiler) -> Vec<
     }
 }
 
-/// Returns the warnings of structured lowering for symbolic sizes; none if the program cannot be lowered.
-pub fn warnings(func: &Func) -> Vec<Diagnostic> {
+/// Returns the warnings about an entry's structured tensors: conversions, and those of structured lowering for symbolic
+/// sizes, if the program can be lowered.
+pub fn warnings(program: &Program, (entry, func): (&str, &Func), options: &Options) -> Vec<Diagnostic> {
     if !func.is_structured() {
         return Vec::new();
     }
-    on_large_stack(|| taffeta_structured::lower(func)).map(|lowered| lowered.warnings).unwrap_or_default()
+    let mut found = program.conversions(entry, &options.statics, &Compiler::unsized_yet());
+    found.extend(on_large_stack(|| taffeta_structured::lower(func)).map(|l| l.warnings).unwrap_or_default());
+    found
 }
 
 /// Validates the tree after a stage. An invalid tree is a bug of that stage and is reported as such, since later stages

@@ -205,6 +205,11 @@ impl Program {
         }
     }
 
+    /// Returns the warnings about an entry's structured tensors.
+    pub(crate) fn warnings(&self, entry: &str, func: &Func, options: &Options) -> Vec<Diagnostic> {
+        pipeline::warnings(&self.front, (entry, func), options)
+    }
+
     /// Returns the program of an entry for symbolic sizes, and whether known sizes would change the program, as memory
     /// budgets do.
     pub(crate) fn unsized_logical(

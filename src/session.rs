@@ -84,7 +84,7 @@ impl Session {
         let (func, waits) = program.unsized_logical(&entry, options, &mut timings)?;
         let signature = Signature::of(&func, &Default::default());
         let texts = program.texts_key();
-        let warns = !pipeline::warnings(&func).is_empty();
+        let warns = !program.warnings(&entry, &func, options).is_empty();
         if let Some((store, key_of_manifest)) = keep {
             let imports = program.sources().files().skip(1).filter_map(|f| Some((f.path.clone()?, key(&[&f.text]))));
             let manifest = Manifest {
@@ -135,7 +135,7 @@ impl Session {
         locate::report(faults, &sources, &self.entry)
     }
 
-    /// Returns the warnings about loops over structured tensors, for any backend: loops that visit every coordinate,
+    /// Returns the warnings about structured tensors, for any backend: conversions, loops that visit every coordinate,
     /// and searches for elements, as in [`Program::check`].
     ///
     /// # Errors
@@ -145,16 +145,10 @@ impl Session {
         if !self.warns {
             return Ok(Report::without_sources(Vec::new()));
         }
-        let found = |sources: &Arc<SourceMap>, func: &Func| Report {
-            diagnostics: pipeline::warnings(func),
-            sources: sources.clone(),
-        };
-        if let Some((sources, func)) = &self.front {
-            return Ok(found(sources, func));
-        }
         let program = Program::load(&self.file)?;
         let (func, _) = program.unsized_logical(&self.entry, &self.options, &mut Timings::default())?;
-        Ok(found(program.sources(), &func))
+        let diagnostics = program.warnings(&self.entry, &func, &self.options);
+        Ok(Report { diagnostics, sources: program.sources().clone() })
     }
 
     /// Adds values of parameters that a memory budget depends on, besides the sizes ([`crate::Gradient::values`]).

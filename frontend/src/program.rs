@@ -281,6 +281,18 @@ impl Program {
         elaborate::entry(self, entry, statics, hooks)
     }
 
+    /// Returns the warnings of an entry about conversions between storage formats.
+    pub fn conversions(
+        &self,
+        entry: &str,
+        statics: &BTreeMap<String, StaticValue>,
+        hooks: &dyn Hooks,
+    ) -> Vec<Diagnostic> {
+        let mut found = elaborate::check(self, entry, statics, hooks);
+        found.retain(|d| d.code == "structured::convert");
+        found
+    }
+
     /// Elaborates an entry of the main file that is going to be differentiated: the result records which of its calls
     /// have a custom VJP (`@gradient(f)`).
     pub fn differentiable(

@@ -38,6 +38,7 @@ pub fn read_declared(path: &Path, declared: Declared, sizes: Option<&[usize]>) -
     let failed = |why: taffeta_structured::Unpackable| file_error("data::storage", path, why);
     let arrays = match source::extension(path).as_str() {
         "npz" => npz::read_arrays(path)?,
+        "mtx" | "mtx.gz" => mtx::read_list(path)?,
         _ => None,
     };
     let stored = match format {

@@ -62,6 +62,21 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     text(path, bytes)
 }
 
+/// Opens a plain or compressed file, or standard input, with the number of its bytes if it is known.
+pub fn reader(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Diagnostic> {
+    if is_stdin(path) {
+        let bytes = stdin::bytes()?.to_vec();
+        let length = bytes.len() as u64;
+        return Ok((Box::new(std::io::Cursor::new(bytes)), Some(length)));
+    }
+    let file = open(path)?;
+    if source::extension(path).ends_with(".gz") {
+        return Ok((Box::new(flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file))), None));
+    }
+    let metadata = file.metadata().map_err(|e| os_error(path, &e))?;
+    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
+}
+
 /// Decompresses a file in pieces, checking memory for each.
 fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
     const PIECE: u64 = 16 << 20;

@@ -8,10 +8,15 @@
 //! Numbers are read as `f64`, `i64` or `u64` according to the file's field, and converted to the parameter's type;
 //! elements of a pattern are 1. A file of real numbers may be declared Hermitian, which means symmetric.
 
+mod list;
+mod pieces;
+
 use super::elements::{self, Elements, Numbers};
-use super::file::{file_error, line_error, truncated};
+use super::file::{self, file_error, line_error, truncated};
 use super::want::Want;
 use super::{convert, memory, tns};
+pub(super) use list::read_list;
+use pieces::Columns;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value, coordinates};
@@ -38,6 +43,16 @@ struct Banner {
     symmetry: Symmetry,
 }
 
+/// Lines before the entries.
+struct Header {
+    banner: Banner,
+    shape: [usize; 2],
+    /// Number of entries in the file.
+    count: usize,
+    /// Number of the line with the sizes.
+    line: usize,
+}
+
 /// Matrix with all entries of its file, both halves if symmetric.
 struct Matrix {
     shape: [usize; 2],
@@ -57,7 +72,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
             None => d.help("its parts are `rows`, `cols`, `values`, `indptr` and `shape`"),
         });
     }
-    let matrix = parse(&super::file::read_text(path)?, path)?;
+    let matrix = parse(path)?;
     let Some(part) = part else {
         // Checks memory before building a matrix.
         memory::check_tensor(want.dtype, &matrix.shape, &path.display().to_string())?;
@@ -73,7 +88,7 @@ pub fn read(path: &Path, part: Option<&str>, want: &Want) -> Result<Value, Diagn
 /// Reads a matrix as sparse elements, summing repeated ones. Explicit zeros are stored; a file that lists all elements
 /// yields a dense value.
 pub fn read_sparse(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
-    let matrix = parse(&super::file::read_text(path)?, path)?;
+    let matrix = parse(path)?;
     let dense = matrix.dense;
     let value = matrix.tensor(want, path)?;
     if dense { elements::dense(&value, path) } else { Ok(value) }
@@ -212,14 +227,35 @@ impl Entries {
         }
     }
 
+    fn reserve(&mut self, more: usize) {
+        // Where there is no room, the column grows as entries come.
+        let _ = match self {
+            Entries::Pattern(_) => Ok(()),
+            Entries::Integer(v) => v.try_reserve_exact(more),
+            Entries::Unsigned(v) => v.try_reserve_exact(more),
+            Entries::Real(v) => v.try_reserve_exact(more),
+        };
+    }
+
+    /// Moves the values of other entries behind these.
+    fn append(&mut self, other: &mut Entries) {
+        match (self, other) {
+            (Entries::Pattern(n), Entries::Pattern(more)) => *n += std::mem::take(more),
+            (Entries::Integer(v), Entries::Integer(other)) => v.append(other),
+            (Entries::Unsigned(v), Entries::Unsigned(other)) => v.append(other),
+            (Entries::Real(v), Entries::Real(other)) => v.append(other),
+            _ => unreachable!("all parts have the type of the file"),
+        }
+    }
+
     /// Adds the value at the end of a line.
-    fn push(&mut self, word: Option<&str>, path: &Path, line: usize) -> Result<(), Diagnostic> {
-        let missing = || line_error(path, line, "the value is missing");
-        let bad = |w: &str, what: &str| line_error(path, line, format!("expected {what}, found `{w}`"));
+    fn push(&mut self, word: Option<&str>) -> Result<(), String> {
+        let missing = || "the value is missing".to_string();
+        let bad = |w: &str, what: &str| format!("expected {what}, found `{w}`");
         match self {
             Entries::Pattern(n) => {
                 *n += 1;
-                let extra = |w| line_error(path, line, format!("unexpected value `{w}`: a pattern has no values"));
+                let extra = |w| format!("unexpected value `{w}`: a pattern has no values");
                 return word.map_or(Ok(()), |w| Err(extra(w)));
             }
             Entries::Integer(v) => {
@@ -270,11 +306,40 @@ impl Entries {
     }
 }
 
-fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
-    let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim()));
-    let banner = banner(lines.next().map_or("", |l| l.1), path)?;
-    let mut lines = lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('%'));
-    let (line, sizes) = lines.next().ok_or_else(|| truncated(path))?;
+/// Reads a file.
+fn parse(path: &Path) -> Result<Matrix, Diagnostic> {
+    let (reader, length) = file::reader(path)?;
+    let mut reader = BufReader::new(reader);
+    let header = header(&mut reader, path)?;
+    if !header.banner.coordinate {
+        return array(&mut reader, &header, path);
+    }
+    let Columns { rows, cols, values } = pieces::read(&mut reader, &header, length, path)?;
+    memory::check_bytes(rows.len() as u128 * 16, &path.display().to_string())?;
+    let indices = (0..rows.len()).flat_map(|e| [rows.at(e), cols.at(e)]).collect();
+    Ok(Matrix { shape: header.shape, dense: false, elements: Elements { indices, values: values.numbers() } })
+}
+
+/// Reads the lines up to the sizes.
+fn header(reader: &mut dyn BufRead, path: &Path) -> Result<Header, Diagnostic> {
+    let mut number = 0;
+    let mut next = || -> Result<Option<(usize, String)>, Diagnostic> {
+        let mut line = Vec::new();
+        if reader.read_until(b'\n', &mut line).map_err(|e| file::broken(path, &e))? == 0 {
+            return Ok(None);
+        }
+        number += 1;
+        let line =
+            String::from_utf8(line).map_err(|_| line_error(path, number, "not a text file (not valid UTF-8)"))?;
+        Ok(Some((number, line.trim().to_string())))
+    };
+    let banner = banner(&next()?.map_or(String::new(), |(_, line)| line), path)?;
+    let (line, sizes) = loop {
+        match next()?.ok_or_else(|| truncated(path))? {
+            (_, l) if l.is_empty() || l.starts_with('%') => {}
+            found => break found,
+        }
+    };
     let sizes = sizes
         .split_whitespace()
         .map(|w| w.parse::<usize>().map_err(|_| line_error(path, line, format!("`{w}` is not a size"))))
@@ -289,38 +354,50 @@ fn parse(text: &str, path: &Path) -> Result<Matrix, Diagnostic> {
     if banner.symmetry != Symmetry::General && rows != cols {
         return Err(line_error(path, line, format!("expected a symmetric matrix to be square, found {rows} × {cols}")));
     }
-    // The announced number of entries is not trusted: memory grows with the lines read.
+    Ok(Header { banner, shape: [rows, cols], count, line })
+}
+
+/// Reads the elements of an `array` file.
+fn array(reader: &mut dyn BufRead, header: &Header, path: &Path) -> Result<Matrix, Diagnostic> {
+    let Header { banner, shape, count, .. } = header;
+    let lines = reader.split(b'\n').enumerate().map(|(k, l)| (header.line + 1 + k, l));
+    let mut lines = lines.map(|(line, bytes)| {
+        let bytes = bytes.map_err(|e| file::broken(path, &e))?;
+        let text = String::from_utf8(bytes).map_err(|_| line_error(path, line, "not a text file (not valid UTF-8)"))?;
+        Ok::<_, Diagnostic>((line, text.trim().to_string()))
+    });
+    let mut next = || -> Result<Option<(usize, String)>, Diagnostic> {
+        for line in lines.by_ref() {
+            let (line, text) = line?;
+            if !text.is_empty() && !text.starts_with('%') {
+                return Ok(Some((line, text)));
+            }
+        }
+        Ok(None)
+    };
+    // The announced number of elements is not trusted: memory grows with the lines read.
     let (mut indices, mut entries) = (Vec::new(), Entries::of(banner.field));
     let skew = banner.symmetry == Symmetry::Skew;
     let mut position = if skew { (1, 0) } else { (0, 0) };
-    for _ in 0..count {
-        let (line, text) = lines.next().ok_or_else(|| truncated(path))?;
+    for _ in 0..*count {
+        let (line, text) = next()?.ok_or_else(|| truncated(path))?;
         let mut words = text.split_whitespace();
-        let (i, j) = if banner.coordinate {
-            (index(words.next(), rows, "row", path, line)?, index(words.next(), cols, "column", path, line)?)
-        } else {
-            let at = position;
-            position = next_in_column(at, rows, banner.symmetry);
-            at
-        };
-        entries.push(words.next(), path, line)?;
+        let (i, j) = position;
+        position = next_in_column(position, shape[0], banner.symmetry);
+        entries.push(words.next()).map_err(|message| line_error(path, line, message))?;
         if let Some(extra) = words.next() {
             return Err(line_error(path, line, format!("unexpected `{extra}` at the end of the line")));
         }
         indices.extend([i as i64, j as i64]);
-        if skew && i == j && !entries.ends_in_zero() {
-            return Err(line_error(path, line, "expected 0 on the diagonal of a skew-symmetric matrix"));
-        }
         if i != j && banner.symmetry != Symmetry::General {
             indices.extend([j as i64, i as i64]);
             entries.mirror(skew).ok_or_else(|| line_error(path, line, "the negated value does not fit in 64 bits"))?;
         }
     }
-    if let Some((line, _)) = lines.next() {
+    if let Some((line, _)) = next()? {
         return Err(line_error(path, line, format!("expected {count} entries, found more")));
     }
-    let elements = Elements { indices, values: entries.numbers() };
-    Ok(Matrix { shape: [rows, cols], dense: !banner.coordinate, elements })
+    Ok(Matrix { shape: *shape, dense: true, elements: Elements { indices, values: entries.numbers() } })
 }
 
 /// Returns the number of values in an `array` file.
@@ -342,15 +419,6 @@ fn next_in_column((i, j): (usize, usize), rows: usize, symmetry: Symmetry) -> (u
         Symmetry::General => (0, j + 1),
         Symmetry::Symmetric => (j + 1, j + 1),
         Symmetry::Skew => (j + 2, j + 1),
-    }
-}
-
-fn index(word: Option<&str>, n: usize, what: &str, path: &Path, line: usize) -> Result<usize, Diagnostic> {
-    let word = word.ok_or_else(|| line_error(path, line, format!("the {what} is missing")))?;
-    match word.parse::<usize>() {
-        Ok(i) if (1..=n).contains(&i) => Ok(i - 1),
-        Ok(i) => Err(line_error(path, line, format!("{what} {i} is out of range: 1 to {n}"))),
-        Err(_) => Err(line_error(path, line, format!("`{word}` is not a {what} number"))),
     }
 }
 

@@ -12,7 +12,6 @@
 //! ```
 
 use crate::level::{ArrayKind, Counts, Parent, TensorLevel};
-use crate::levels;
 use crate::looplet::Positions;
 use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Routine};
@@ -131,6 +130,8 @@ pub(crate) struct AssembledLevel {
     pub(crate) parents: Expr,
     /// Local arrays.
     pub(crate) extras: Vec<Arc<Tensor>>,
+    /// Type of the indices, if the level stores any beside positions.
+    pub(crate) index: Option<DType>,
     /// Whether each element has a position of its own here: no level below distinguishes elements.
     pub(crate) is_last: bool,
 }
@@ -423,8 +424,8 @@ impl<'a> Path<'a> {
     /// Builds the check that an index of the element's coordinate in level `k` fits in its type, if that is u8 or u16:
     /// the dimension may be larger than their range.
     pub(crate) fn index_check(&self, k: usize, coordinate: &Expr, index: &Expr) -> Option<Stmt> {
-        let level = &self.assembly.levels[k].level;
-        let dtype = index_type(level).filter(|dtype| matches!(dtype, DType::U8 | DType::U16))?;
+        let AssembledLevel { level, index: own, .. } = &self.assembly.levels[k];
+        let dtype = own.filter(|dtype| matches!(dtype, DType::U8 | DType::U16))?;
         let most = largest(dtype);
         if level.size.as_int().is_some_and(|size| size <= most) {
             return None;
@@ -438,13 +439,6 @@ impl<'a> Path<'a> {
         let cond = index.less_eq(&Expr::int(most));
         Some(Stmt::new(StmtKind::Assert { cond, message, kind: AssertKind::Index }, self.origin.clone()))
     }
-}
-
-/// Returns the type of a level's indices.
-pub(crate) fn index_type(level: &TensorLevel) -> Option<DType> {
-    let kinds = levels::of(level.level.kind)?.arrays();
-    let array = kinds.iter().zip(&level.arrays).find(|(kind, _)| !kind.positions && kind.dtype.is_none());
-    array.map(|(_, array)| array.dtype)
 }
 
 /// Returns the largest number of an index type.

@@ -124,3 +124,90 @@ fn few_runs_of_a_large_matrix_are_converted() {
     let found = convert(&given, &csr, &Options::default().optimize(false)).unwrap_or_else(|e| panic!("{e}"));
     assert!(same(&found, &packed(&csr).expect("it fits")), "{found:?}");
 }
+
+const CALLS: &str = r#"
+def spmv(A: f64[n, m] @ csr, x: f64[m]) -> f64[n]:
+    y = zeros((n,), f64)
+    for i in range(n):
+        for j in range(m):
+            y[i] += A[i, j] * x[j]
+    return y
+
+def doubled(A: f64[n, m] @ csr) -> f64[n, m] @ csr:
+    C = zeros((n, m), f64)
+    for i in range(n):
+        for j in range(m):
+            C[i, j] = A[i, j] * 2.0
+    return C
+
+def argument(B: f64[n, n] @ csc, x: f64[n]) -> f64[n]:
+    y = spmv(B, x)
+    return y
+
+def expression(B: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
+    y = spmv(B * 3.0, x)
+    return y
+
+def diagonals(B: f64[n, n] @ dia, x: f64[n]) -> f64[n]:
+    y = spmv(B, x)
+    return y
+
+def narrow(B: f32[n, n] @ csr, x: f64[n]) -> f64[n]:
+    y = spmv(B, x)
+    return y
+
+def result(B: f64[n, n] @ csr, x: f64[n]) -> f64[n, n] @ csc:
+    y = doubled(B)
+    return y
+
+def parameter(B: f64[n, n] @ csc, x: f64[n]) -> f64[n, n] @ coo:
+    return B
+
+# None of these is converted.
+def local(B: f64[n, n] @ csc, x: f64[n]) -> f64[n]:
+    D: f64[n, n] @ csr = B
+    y = D @ x
+    return y
+
+def passed(B: f64[n, n] @ csr, x: f64[n]) -> f64[n]:
+    D = doubled(B)
+    y = spmv(D, x)
+    return y
+"#;
+
+#[test]
+fn arguments_and_results_of_calls_are_converted_with_a_warning() {
+    let program = Program::from_source("calls.ft", CALLS).unwrap_or_else(|e| panic!("{e}"));
+    let found: Vec<_> = program.check().into_iter().filter(|d| d.code == "structured::convert").collect();
+    let lines: Vec<(&str, &str)> = found.iter().map(|d| (d.code, d.message.as_str())).collect();
+    let (rows, columns) = ("format(dense, compressed)", "format(dense, compressed, order=(1, 0))");
+    let of = |what: &str, from: &str, to: &str| format!("{what} is converted from `{from}` to `{to}`");
+    let all = [
+        of("the argument for `A`", columns, rows),
+        of("the argument for `A`", "format(dense, dense)", rows),
+        of("the argument for `A`", &format("dia").to_string(), rows),
+        of("the argument for `A`", rows, rows),
+        of("the result `y`", rows, columns),
+        of("the result `B`", columns, &format("coo").to_string()),
+    ];
+    assert_eq!(lines, all.iter().map(|text| ("structured::convert", text.as_str())).collect::<Vec<_>>());
+    let at = vec![0, 0, 0, 2, 1, 1, 3, 0, 3, 3];
+    let matrix = |values: Buffer| taffeta::ast::Value::sparse(vec![4, 4], at.clone(), values, Literal::Float(0.0));
+    let wide = matrix(Buffer::F64(vec![1.0, f64::NAN, -0.0, 4.0, 5.5])).expect("in order");
+    let narrow = matrix(Buffer::F32(vec![1.0, 2.0, 0.0, 4.0, 5.5])).expect("in order");
+    let x = taffeta::ast::Value::new(vec![4], Buffer::F64(vec![1.0, 2.0, 3.0, -4.0])).expect("a vector");
+    for e in program.entries().into_iter().filter(|e| e.params[0].name == "B") {
+        let run = |backend: taffeta::Backend| {
+            let function = program.compile(&e.name, &Options::default().optimize(false).backend(backend));
+            let function = function.unwrap_or_else(|why| panic!("{}: {why}", e.name));
+            let b = if e.name == "narrow" { &narrow } else { &wide };
+            let out =
+                function.call().value("B", b).value("x", &x).run().unwrap_or_else(|why| panic!("{}: {why}", e.name));
+            let name = out.names().next().expect("a result").to_string();
+            let value = out.value(&name).expect("it is small");
+            let places = value.places().map(|p| p.indices.clone());
+            std::format!("{:?} {places:?}", value.dense().expect("it is small").0.numbers())
+        };
+        assert_eq!(run(taffeta::Backend::C), run(taffeta::Backend::Interp), "{}", e.name);
+    }
+}

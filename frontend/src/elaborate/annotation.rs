@@ -2,11 +2,12 @@
 //! bind, and the conversion of arguments and results of inlined calls to them.
 
 use super::broadcast::show;
+use super::conversion::differs;
 use super::func::{is_entry, is_static_annotation};
 use super::report::quotable;
 use super::scope::Role;
 use super::storage::Storage;
-use super::value::{Lazy, Value};
+use super::value::{Lazy, Value, View};
 use super::{Elab, R, Stop, axis};
 use crate::syntax::{self, BinOp, ExprKind, Function};
 use taffeta_ast::format::Format;
@@ -303,8 +304,8 @@ impl Elab<'_> {
             if let (true, Role::Param(Some((frame, site)))) = (a.inout && self.is_nameable(v), role) {
                 return Err(Stop::Restart { frame, site });
             }
-            self.check_storage(v, &a, name, *at)?;
-            let converted = self.converted_argument(v, &a, name, *at, read_only)?;
+            let v = self.in_storage(v, &a, name, *at)?;
+            let converted = self.converted_argument(&v, &a, name, *at, read_only)?;
             self.bind(name, converted, role, p.name.span);
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 match &dim.kind {
@@ -337,19 +338,24 @@ impl Elab<'_> {
         Ok(format)
     }
 
-    /// Checks that an argument has the storage of its parameter: arguments are passed without conversion.
-    fn check_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<()> {
-        let Some(storage) = a.storage else { return Ok(()) };
+    /// Returns an argument in the storage of its parameter, converted if it has another one.
+    fn in_storage(&mut self, v: &Value, a: &Annotation<'_>, name: &str, at: Span) -> R<Value> {
+        let Some(storage) = a.storage else { return Ok(v.clone()) };
         if let Value::Storage(Storage::Pattern(of)) = self.storage_value(storage)? {
-            return self.shares_pattern((v, &of.format), &of.name, name, at);
+            self.shares_pattern((v, &of.format), &of.name, name, at)?;
+            return Ok(v.clone());
         }
         let wanted = self.storage(storage, a.dims.len(), a.dtype)?;
-        let found = v.format();
-        if (Format { pattern: None, ..wanted.clone() }) == (Format { pattern: None, ..found.clone() }) {
-            return Ok(());
+        if !differs(v, &wanted, a.dtype) {
+            return Ok(v.clone());
         }
-        let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
-        self.unsupported(at, &text)
+        let found = v.format();
+        if a.inout {
+            let text = format!("expected a tensor in `{wanted}` for the written parameter `{name}`, found `{found}`");
+            return self.error("call::argument", at, text);
+        }
+        let ty = TensorType { dtype: a.dtype, shape: v.shape().unwrap_or_default(), format: wanted };
+        self.converted(v, ty, (name, &format!("the argument for `{name}`")), at)
     }
 
     /// Quotes an argument for messages: the user's text, and its parameter.
@@ -409,7 +415,13 @@ impl Elab<'_> {
     }
 
     /// Converts the results of an inlined function to its annotation.
-    pub(crate) fn converted_results(&mut self, returns: &syntax::Expr, v: Value, f: &Function) -> R<Value> {
+    /// Statements from `before` on are those of the function.
+    pub(crate) fn converted_results(
+        &mut self,
+        returns: &syntax::Expr,
+        v: Value,
+        (f, before): (&Function, usize),
+    ) -> R<Value> {
         let annotations = results(returns);
         let values: Vec<Value> = match (&v, annotations.len()) {
             (Value::None, _) => Vec::new(),
@@ -443,10 +455,10 @@ impl Elab<'_> {
                 true => Format { pattern: None, ..a.clone() } != Format { pattern: None, ..b.clone() },
                 false => a != b,
             };
-            if unlike(&format, &found) {
-                let text = format!("a conversion of result {k} from `{found}` to `{format}`");
-                return self.unsupported(annotation.span, &text);
-            }
+            let value = &match unlike(&format, &found) {
+                false => value.clone(),
+                true => self.result_in_storage(value, (&a, format), (k, before), annotation.span)?,
+            };
             for (d, (dim, n)) in a.dims.iter().zip(&shape).enumerate() {
                 if let ExprKind::Name(size) = &dim.kind
                     && !self.is_bound_in_shape(size)
@@ -473,6 +485,28 @@ impl Elab<'_> {
             Value::Tuple(_) => Value::Tuple(out.into()),
             _ => out.pop().unwrap_or(Value::None),
         })
+    }
+
+    /// Returns a result in the storage of its annotation: a dense local tensor of the function takes it, all others are
+    /// converted.
+    fn result_in_storage(
+        &mut self,
+        value: &Value,
+        (a, format): (&Annotation<'_>, Format),
+        (k, before): (usize, usize),
+        at: Span,
+    ) -> R<Value> {
+        if let Value::Tensor(view) = value
+            && view.is_whole()
+            && view.tensor.format.is_dense()
+            && view.tensor.dtype == a.dtype
+            && let Some(tensor) = self.stored_as(&view.tensor.symbol, &format, before)
+        {
+            return Ok(Value::Tensor(View { tensor, ..view.clone() }));
+        }
+        let ty = TensorType { dtype: a.dtype, shape: value.shape().unwrap_or_default(), format };
+        let what = if k == 0 { "the result".to_string() } else { format!("result {k}") };
+        self.converted(value, ty, (&format!("out{k}"), &what), at)
     }
 
     /// Returns the shape of a result, checked against the rank of the annotation.

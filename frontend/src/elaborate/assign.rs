@@ -9,10 +9,11 @@ use super::annotation::TensorType;
 use super::block::Item;
 use super::broadcast::{show, show_shape};
 use super::call::default_type;
+use super::conversion::stores_regions;
 use super::expr::value_reads;
 use super::limits::{MAX_OPERATORS, within};
 use super::scope::Role;
-use super::value::{Value, View};
+use super::value::{Lazy, Value, View};
 use super::{Elab, R, Stop};
 use crate::syntax::{self, ExprKind};
 use rustc_hash::FxHashSet;
@@ -278,7 +279,21 @@ impl Elab<'_> {
         self.check_shape(&ty.shape, span)?;
         let tensor = self.stored_local(name, ty);
         let view = View::whole(&tensor, true);
-        self.write(&view, v, site, span)?;
+        let found = v.format();
+        match v {
+            // The elements of a list are copied in its order.
+            Value::Tensor(of)
+                if !tensor.format.is_dense()
+                    && !stores_regions(&found)
+                    && of.is_whole()
+                    && of.shape.len() == tensor.ndim() =>
+            {
+                let expr = self.element_for(&view, v, site, span)?;
+                let l = Lazy { shape: view.shape.clone(), expr, weak: false };
+                self.convert_into(&tensor, &l, &found);
+            }
+            _ => self.write(&view, v, site, span)?,
+        }
         self.bind(name, Value::Tensor(view), Role::Local, site);
         Ok(())
     }

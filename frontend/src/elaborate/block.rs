@@ -179,6 +179,18 @@ impl Elab<'_> {
         });
     }
 
+    /// Gives a local tensor another format, if an item of the current block from `before` on declares it.
+    pub(crate) fn stored_as(&mut self, tensor: &Symbol, format: &Format, before: usize) -> Option<Arc<Tensor>> {
+        let items = self.block_mut().items.get_mut(before..)?;
+        items.iter_mut().find_map(|item| match item {
+            Item::Def(own, _) if own.symbol == *tensor => {
+                *own = Arc::new(Tensor { format: format.clone(), ..(**own).clone() });
+                Some(own.clone())
+            }
+            _ => None,
+        })
+    }
+
     /// Declares a new dense local tensor.
     pub(crate) fn local(&mut self, name: &str, dtype: DType, shape: Vec<Expr>) -> Arc<Tensor> {
         let format = Format::dense(shape.len());

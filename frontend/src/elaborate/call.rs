@@ -433,12 +433,13 @@ impl Elab<'_> {
             self.bind(&p.name.text, v, Role::Param(origin), p.name.span);
         }
         self.bind_sizes(f, args)?;
+        let before = self.block().items.len();
         let value = match self.run(&f.body)? {
             Flow::Return(v) => v,
             Flow::Next => Value::None,
         };
         match &f.returns {
-            Some(annotation) => self.converted_results(annotation, value, f),
+            Some(annotation) => self.converted_results(annotation, value, (f, before)),
             None => Ok(value),
         }
     }

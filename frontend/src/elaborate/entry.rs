@@ -1,11 +1,12 @@
 //! Elaboration of a whole entry: parameters from annotations, then the body, then results from `return`.
 
 use super::annotation::{Annotation, results};
+use super::conversion::alike;
 use super::func::{FuncRef, is_static_annotation, is_typed};
 use super::grad::{self, Hooks};
 use super::scope::Role;
 use super::stmt::Flow;
-use super::value::{Value, View};
+use super::value::{Lazy, Value, View};
 use super::{Elab, R, StaticValue, block, call};
 use crate::program::{Global, ModuleId, Program};
 use crate::syntax::{self, Function, Item};
@@ -497,7 +498,18 @@ impl Elab<'_> {
         let dense = Tensor::dense(Symbol::new(free), dtype, shape, TensorRole::Result);
         let format = format.unwrap_or(dense.format.clone());
         let tensor = Arc::new(Tensor { format, ..dense });
-        self.write(&View::whole(&tensor, true), v, span, span)?;
+        let found = v.format();
+        match (v, v.lazy()) {
+            (Value::Tensor(view), Some(l))
+                if view.is_whole() && !found.is_dense() && !alike(&found, &tensor.format) =>
+            {
+                let what = name.map_or("the result".to_string(), |name| format!("the result `{name}`"));
+                self.warn_of_format(&what, &found, &tensor.format, span);
+                let expr = self.stored(&l, dtype, span)?;
+                self.convert_into(&tensor, &Lazy { expr, weak: false, ..l }, &found);
+            }
+            _ => self.write(&View::whole(&tensor, true), v, span, span)?,
+        }
         Ok(tensor)
     }
 

@@ -24,6 +24,7 @@ mod broadcast;
 mod builtin;
 mod call;
 mod choice;
+mod conversion;
 mod custom_vjp;
 mod declared;
 mod entry;

@@ -6,6 +6,7 @@
 use super::annotation::TensorType;
 use super::axis;
 use super::call::Arg;
+use super::conversion::alike;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use rustc_hash::FxHashMap;
@@ -168,11 +169,16 @@ impl Elab<'_> {
     fn spliced_parameter(&mut self, p: &Param, v: &Value, at: Span) -> R<View> {
         let name = p.tensor.symbol.name();
         let (wanted, found) = (&p.tensor.format, v.format());
-        // Dropping and summing concern writes, and the parameter is only read.
-        let read = |f: &Format| Format { pattern: None, drops: false, sums: false, ..f.clone() };
-        if read(wanted) != read(&found) {
-            let text = format!("a conversion of the argument for `{name}` from `{found}` to `{wanted}`");
-            return self.unsupported(at, &text);
+        if !alike(wanted, &found) && p.mode == ParamMode::In {
+            let format = Format { pattern: (!wanted.is_dense()).then(Pattern::fresh), ..wanted.clone() };
+            let ty = TensorType { dtype: p.tensor.dtype, shape: v.shape().unwrap_or_default(), format };
+            let v = self.converted(v, ty, (name, &format!("the argument for `{name}`")), at)?;
+            let Value::Tensor(view) = v else { unreachable!("a converted argument is a tensor") };
+            return Ok(view);
+        }
+        if !alike(wanted, &found) {
+            let text = format!("expected a tensor in `{wanted}` for the written parameter `{name}`, found `{found}`");
+            return self.error("call::argument", at, text);
         }
         if let (Value::Tensor(view), ParamMode::InOut) = (v, p.mode) {
             self.note_stored(&view.tensor.symbol, p.tensor.dtype);

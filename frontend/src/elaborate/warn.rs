@@ -7,7 +7,7 @@ use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Literal, Op, ReduceOp, Span
 
 impl Elab<'_> {
     /// Records a warning about the user's own text, once.
-    fn warn(&mut self, d: Diagnostic) {
+    pub(crate) fn warn(&mut self, d: Diagnostic) {
         if !self.in_library(d.span().file) && !self.warnings.iter().any(|known| same_mistake(known, &d)) {
             self.warnings.push(d);
         }

@@ -100,6 +100,7 @@ pub(super) fn arrays(
             opened: (has_first && !is_list && kind.opens()).then(|| scalar(format!("{name}.opened{k}"))),
             parents,
             extras,
+            index: index_type(level),
             is_last,
         });
     }
@@ -146,4 +147,11 @@ pub(super) fn arrays(
         Arc::new(Tensor::dense(symbol, tensor.dtype, Vec::new(), Role::Workspace))
     });
     AssembledArrays { levels, rooms, fixed, values: values.clone(), fill, value }
+}
+
+/// Returns the type of a level's indices.
+fn index_type(level: &TensorLevel) -> Option<DType> {
+    let kinds = levels::of(level.level.kind)?.arrays();
+    let array = kinds.iter().zip(&level.arrays).find(|(kind, _)| !kind.positions && kind.dtype.is_none());
+    array.map(|(_, array)| array.dtype)
 }

@@ -20,7 +20,7 @@ use super::state::{Bindings, Lower};
 use crate::access;
 use crate::assemble::Assembled;
 use crate::layout::{LevelLayout, Making, TensorLevels};
-use crate::level_assembly::{AssembledArrays, AssembledLevel, Path, counted, index_type, largest, set};
+use crate::level_assembly::{AssembledArrays, AssembledLevel, Path, counted, largest, set};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_analysis::pass::copy;
@@ -275,7 +275,7 @@ pub(super) fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> St
 
 /// Checks that the indices of a level fit in their type; `None` if they do, or if each element is checked.
 fn fits(tensor: &Symbol, assembly: &AssembledArrays, own: &AssembledLevel, origin: &Origin) -> Option<Stmt> {
-    let (dtype, size) = (index_type(&own.level)?, &own.level.size);
+    let (dtype, size) = (own.index?, &own.level.size);
     let all = assembly.rooms.iter().flat_map(|room| &room.arrays).chain(&assembly.fixed);
     let begins_with_size = |(array, first): &(Arc<Tensor>, Option<Expr>)| {
         first.as_ref() == Some(size) && own.level.arrays.iter().any(|own| own.symbol == array.symbol)

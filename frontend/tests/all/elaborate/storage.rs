@@ -400,10 +400,18 @@ fn arguments() {
     check(
         &calls("csc"),
         expect![[r#"
-        [unsupported] a conversion of the argument for `B` from `format(dense, compressed)` to `format(dense, compressed, order=(1, 0))` is not supported yet
-          at t.ft:5 `A`
-          note: in `g`, called at t.ft:5
-    "#]],
+            def f(A: f64[n, m] @ format(dense, compressed)) -> f64:
+                out = empty((), f64)
+                B: f64[n, m] @ format(dense, compressed, order=(1, 0)) = empty((n, m), f64)
+                for B.d0 in range(n):
+                    for B.d1 in range(m):
+                        B[B.d0, B.d1] = 0.0
+                for B.d0 in range(n):
+                    for B.d1 in range(m):
+                        B[B.d0, B.d1] = A[B.d0, B.d1]
+                out = B[0, 0]
+                return out
+        "#]],
     );
 }
 

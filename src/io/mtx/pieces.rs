@@ -1,0 +1,284 @@
+//! Entries of a Matrix Market file, read in pieces: all threads parse the lines of a piece into columns, which are put
+//! together in the order of the file. Beside the columns there is room for one piece.
+
+use super::{Entries, Header, Symmetry};
+use crate::io::file::{broken, line_error, truncated};
+use rayon::prelude::*;
+use std::io::Read;
+use std::path::Path;
+use taffeta_ast::Diagnostic;
+
+/// Bytes of a piece for each thread.
+const PIECE: usize = 1 << 20;
+
+/// Bytes that a thread parses at once.
+const PART: usize = 1 << 18;
+
+/// Rows or columns of entries, from 0, in the index type of the matrix.
+#[derive(Debug)]
+pub(super) enum Indices {
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+}
+
+/// Entries in the order of the file, both halves of a symmetric matrix.
+pub(super) struct Columns {
+    pub(super) rows: Indices,
+    pub(super) cols: Indices,
+    pub(super) values: Entries,
+}
+
+/// Numbers of the lines and of the entries of a part of a piece.
+struct Part {
+    /// Place of the part in the piece.
+    begin: usize,
+    lines: usize,
+    entries: usize,
+}
+
+/// Fault on a line, counted from 0 in its part.
+struct Fault {
+    line: usize,
+    message: String,
+}
+
+/// Whole lines of a file.
+struct Piece {
+    text: Vec<u8>,
+    /// Whether the file ends behind them.
+    ended: bool,
+}
+
+/// Reads the entries that follow the header; `length` is the number of bytes left, if it is known.
+pub(super) fn read(
+    reader: &mut (dyn Read + Send),
+    header: &Header,
+    length: Option<u64>,
+    path: &Path,
+) -> Result<Columns, Diagnostic> {
+    let mut all = Columns::new(header);
+    // The announced number of entries is trusted as far as the file is long enough: each takes a line.
+    let most = header.count.min(length.map_or(0, |bytes| bytes as usize / 4 + 1));
+    all.reserve(if header.banner.symmetry == Symmetry::General { most } else { most.saturating_mul(2) });
+    let (mut line, mut count) = (header.line + 1, 0usize);
+    // Columns of the parts of this piece and of the one before, whose memory serves every other piece.
+    let (mut own, mut before): (Vec<Columns>, Vec<Columns>) = (Vec::new(), Vec::new());
+    let mut rest = Vec::new();
+    let mut piece = next(reader, &mut rest, path)?;
+    loop {
+        let parse = || parsed(&piece.text, header, &mut own);
+        let (parts, following) = rayon::join(parse, || {
+            before.iter_mut().for_each(|columns| all.append(columns));
+            if piece.ended { Ok(None) } else { next(reader, &mut rest, path).map(Some) }
+        });
+        for part in parts {
+            let part = part.map_err(|fault| line_error(path, line + fault.line, fault.message))?;
+            if count + part.entries > header.count {
+                let message = format!("expected {} entries, found more", header.count);
+                let from = part.begin + nth_entry(&piece.text[part.begin..], header.count - count);
+                let behind = piece.text[part.begin..from].iter().filter(|b| **b == b'\n').count();
+                return Err(line_error(path, line + behind, message));
+            }
+            count += part.entries;
+            line += part.lines;
+        }
+        std::mem::swap(&mut own, &mut before);
+        match following? {
+            Some(following) => piece = following,
+            None => break,
+        }
+    }
+    before.iter_mut().for_each(|columns| all.append(columns));
+    if count < header.count { Err(truncated(path)) } else { Ok(all) }
+}
+
+/// Reads the next lines; `rest` has the begin of a line between calls.
+fn next(reader: &mut dyn Read, rest: &mut Vec<u8>, path: &Path) -> Result<Piece, Diagnostic> {
+    let mut text = std::mem::take(rest);
+    let room = (rayon::current_num_threads() * PIECE) as u64;
+    loop {
+        let begin = text.len();
+        if reader.take(room).read_to_end(&mut text).map_err(|e| broken(path, &e))? == 0 {
+            return Ok(Piece { text, ended: true });
+        }
+        if let Some(end) = text[begin..].iter().rposition(|b| *b == b'\n') {
+            *rest = text.split_off(begin + end + 1);
+            return Ok(Piece { text, ended: false });
+        }
+    }
+}
+
+/// Parses lines by all threads, and adds the entries of each part to columns of its own.
+fn parsed(text: &[u8], header: &Header, own: &mut Vec<Columns>) -> Vec<Result<Part, Fault>> {
+    let parts = parts(text);
+    own.resize_with(parts.len().max(own.len()), || Columns::new(header));
+    let one = |(text, columns): ((usize, &[u8]), &mut Columns)| part(text, header, columns);
+    parts.into_par_iter().zip(own).map(one).collect()
+}
+
+/// Splits lines into parts, each with its place.
+fn parts(text: &[u8]) -> Vec<(usize, &[u8])> {
+    let (mut all, mut begin) = (Vec::new(), 0);
+    while text.len() - begin > PART {
+        let rest = &text[begin + PART..];
+        let end = rest.iter().position(|b| *b == b'\n').map_or(text.len(), |k| begin + PART + k + 1);
+        all.push((begin, &text[begin..end]));
+        begin = end;
+    }
+    all.push((begin, &text[begin..]));
+    all
+}
+
+/// Returns whether a line has an entry: it is neither empty nor a comment.
+fn is_entry(line: &[u8]) -> bool {
+    line.iter().find(|b| !b.is_ascii_whitespace()).is_some_and(|b| *b != b'%')
+}
+
+/// Returns the place of entry `n` of a text, from 0. Called where the file has too many.
+fn nth_entry(text: &[u8], n: usize) -> usize {
+    let mut entries = text.split_inclusive(|b| *b == b'\n').scan(0, |end, line| {
+        let begin = *end;
+        *end += line.len();
+        Some((begin, line))
+    });
+    entries.by_ref().filter(|(_, line)| is_entry(line)).nth(n).map_or(0, |(begin, _)| begin)
+}
+
+/// Parses the lines of a part, and adds its entries to columns.
+fn part((begin, text): (usize, &[u8]), header: &Header, columns: &mut Columns) -> Result<Part, Fault> {
+    let mut part = Part { begin, lines: 0, entries: 0 };
+    let mut lines = text.split(|b| *b == b'\n').peekable();
+    while let Some(line) = lines.next() {
+        // Behind the last line end, there is no line.
+        if line.is_empty() && lines.peek().is_none() {
+            break;
+        }
+        if is_entry(line) {
+            part.entries += 1;
+            columns.entry(line, header).map_err(|message| Fault { line: part.lines, message })?;
+        }
+        part.lines += 1;
+    }
+    Ok(part)
+}
+
+impl Columns {
+    fn new(header: &Header) -> Columns {
+        let wide = header.shape.iter().any(|n| i32::try_from(*n).is_err());
+        let indices = || if wide { Indices::I64(Vec::new()) } else { Indices::I32(Vec::new()) };
+        Columns { rows: indices(), cols: indices(), values: Entries::of(header.banner.field) }
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.rows.reserve(more);
+        self.cols.reserve(more);
+        self.values.reserve(more);
+    }
+
+    /// Moves the entries of a part behind these.
+    fn append(&mut self, part: &mut Columns) {
+        self.rows.append(&mut part.rows);
+        self.cols.append(&mut part.cols);
+        self.values.append(&mut part.values);
+    }
+
+    /// Adds the entry of a line.
+    fn entry(&mut self, line: &[u8], header: &Header) -> Result<(), String> {
+        let text = || "not a text file (not valid UTF-8)".to_string();
+        let mut words = Words(line);
+        let [rows, cols] = header.shape;
+        let i = index(words.next(), rows, "row")?;
+        let j = index(words.next(), cols, "column")?;
+        let word = words.next().map(|word| std::str::from_utf8(word).map_err(|_| text())).transpose()?;
+        self.values.push(word)?;
+        if let Some(extra) = words.next() {
+            return Err(format!("unexpected `{}` at the end of the line", String::from_utf8_lossy(extra)));
+        }
+        self.rows.push(i);
+        self.cols.push(j);
+        let symmetry = header.banner.symmetry;
+        if symmetry == Symmetry::Skew && i == j && !self.values.ends_in_zero() {
+            return Err("expected 0 on the diagonal of a skew-symmetric matrix".to_string());
+        }
+        if i != j && symmetry != Symmetry::General {
+            self.rows.push(j);
+            self.cols.push(i);
+            let mirrored = self.values.mirror(symmetry == Symmetry::Skew);
+            mirrored.ok_or("the negated value does not fit in 64 bits")?;
+        }
+        Ok(())
+    }
+}
+
+/// Words of a line.
+struct Words<'t>(&'t [u8]);
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'t [u8]> {
+        let begin = self.0.iter().position(|b| !b.is_ascii_whitespace())?;
+        let rest = &self.0[begin..];
+        let (word, behind) = rest.split_at(rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len()));
+        self.0 = behind;
+        Some(word)
+    }
+}
+
+/// Parses a row or a column, from 1 to `n`, and returns it from 0.
+fn index(word: Option<&[u8]>, n: usize, what: &str) -> Result<i64, String> {
+    let word = word.ok_or_else(|| format!("the {what} is missing"))?;
+    let digits = word.strip_prefix(b"+").unwrap_or(word);
+    let number = digits.iter().try_fold(0u64, |v, b| {
+        let digit = b.wrapping_sub(b'0');
+        (digit < 10).then_some(())?;
+        v.checked_mul(10)?.checked_add(u64::from(digit))
+    });
+    match number.filter(|_| !digits.is_empty()) {
+        Some(i) if (1..=n as u64).contains(&i) => Ok(i as i64 - 1),
+        Some(i) => Err(format!("{what} {i} is out of range: 1 to {n}")),
+        None => Err(format!("`{}` is not a {what} number", String::from_utf8_lossy(word))),
+    }
+}
+
+impl Indices {
+    fn push(&mut self, i: i64) {
+        match self {
+            Indices::I32(v) => v.push(i as i32),
+            Indices::I64(v) => v.push(i),
+        }
+    }
+
+    fn reserve(&mut self, more: usize) {
+        // Where there is no room, the column grows as entries come.
+        let _ = match self {
+            Indices::I32(v) => v.try_reserve_exact(more),
+            Indices::I64(v) => v.try_reserve_exact(more),
+        };
+    }
+
+    fn append(&mut self, other: &mut Indices) {
+        match (self, other) {
+            (Indices::I32(v), Indices::I32(other)) => v.append(other),
+            (Indices::I64(v), Indices::I64(other)) => v.append(other),
+            _ => unreachable!("all parts have the index type of the matrix"),
+        }
+    }
+
+    /// Returns the number of entries.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Indices::I32(v) => v.len(),
+            Indices::I64(v) => v.len(),
+        }
+    }
+
+    /// Returns the index of an entry.
+    pub(super) fn at(&self, e: usize) -> i64 {
+        match self {
+            Indices::I32(v) => i64::from(v[e]),
+            Indices::I64(v) => v[e],
+        }
+    }
+}
