@@ -145,9 +145,7 @@ impl<'f, 'a> Call<'f, 'a> {
         let (sizes, shapes) = self.check().map_err(|faults| Error::Input(locate::report(faults, &sources, entry)))?;
         let names = self.function.signature().results().map(|r| r.name.clone());
         let results = match shapes {
-            Some(shapes) if self.function.takes_arrays() => {
-                self.run_in_place(&sizes, shapes)?.into_iter().map(Output::from).collect()
-            }
+            Some(shapes) if self.function.takes_arrays() => self.run_in_place(&sizes, shapes)?,
             _ => self.run_on_copies(&sizes)?,
         };
         Ok((Outputs { results: names.zip(results).collect() }, sizes))
@@ -183,7 +181,7 @@ impl<'f, 'a> Call<'f, 'a> {
     }
 
     /// Calls C on the arrays in place.
-    fn run_in_place(&mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Value>, Error> {
+    fn run_in_place(&mut self, sizes: &[i64], shapes: Vec<Vec<usize>>) -> Result<Vec<Output>, Error> {
         let signature = self.function.signature();
         let mut copies: Vec<Option<Value>> =
             self.inouts.iter().map(|(_, a)| if a.in_place() { None } else { a.to_value() }).collect();
@@ -200,7 +198,8 @@ impl<'f, 'a> Call<'f, 'a> {
         // A result that shares a parameter's pattern has as many elements as the parameter stores.
         let of = |t: &TensorSig| t.of.and_then(|k| structured[k].as_ref());
         let shape = |t: &TensorSig, shape: Vec<usize>| of(t).map_or(shape, |of| vec![of.stored()]);
-        let results = signature.results().zip(shapes).filter_map(|(t, s)| Value::zeros(t.dtype, shape(t, s)));
+        let given = signature.results().zip(shapes).filter(|(t, _)| !packed::is_made(t));
+        let results = given.filter_map(|(t, s)| Value::zeros(t.dtype, shape(t, s)));
         let mut results: Vec<Value> = results.collect();
 
         let mut args: Vec<(usize, Arg<'_>)> = Vec::new();
@@ -221,7 +220,7 @@ impl<'f, 'a> Call<'f, 'a> {
         args.sort_by_key(|(k, _)| *k);
         let mut args: Vec<Arg<'_>> =
             args.into_iter().map(|(_, a)| a).chain(results.iter_mut().map(Arg::from)).collect();
-        self.function.enter_arrays(&mut args, sizes, &hidden, self.threads)?;
+        let made = self.function.enter_arrays(&mut args, sizes, &hidden, self.threads)?;
         drop(args);
 
         for ((_, argument), copy) in self.inouts.iter_mut().zip(&copies) {
@@ -233,7 +232,15 @@ impl<'f, 'a> Call<'f, 'a> {
             Some((k, of)) => of.followed(&signature.tensors[k], t, sizes, value),
             None => Ok(value),
         };
-        signature.results().zip(results).map(logical).collect()
+        let (mut results, mut made) = (results.into_iter(), made.into_iter());
+        let one = |t: &TensorSig| match packed::is_made(t) {
+            true => Ok(packed::made(t, sizes, &mut made)?.into()),
+            false => {
+                let value = results.next().unwrap_or_else(|| unreachable!("each result has a value"));
+                Ok(logical((t, value))?.into())
+            }
+        };
+        signature.results().map(one).collect()
     }
 
     /// Returns the arrays of a structured parameter, borrowed or packed from its value; `None` for a dense parameter.

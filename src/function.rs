@@ -316,25 +316,35 @@ impl Function {
     }
 
     fn enter_named(&self, args: &mut [Arg<'_>], sizes: &[(&str, i64)], threads: u32) -> Result<Usage, Error> {
-        let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
-        let mut context = self.context(threads)?;
-        let done = compiled.call(&mut context, args, sizes);
-        self.give_back(threads, context);
-        let report = done.map_err(|e| self.call_error(&e))?;
-        Ok(Usage { time: report.time, scratch: Some(report.memory) })
+        Ok(self.enter_making(args, sizes, threads)?.0)
     }
 
-    /// Calls C on existing arrays. A structured parameter is passed as the arrays of its format, with their hidden
-    /// sizes.
+    /// Calls C on existing arrays, and returns those that the program makes.
+    fn enter_making(
+        &self,
+        args: &mut [Arg<'_>],
+        sizes: &[(&str, i64)],
+        threads: u32,
+    ) -> Result<(Usage, Vec<Value>), Error> {
+        let Code::C(compiled) = &self.code else { return Ok((Usage::default(), Vec::new())) };
+        let mut context = self.context(threads)?;
+        let done = compiled.call_making(&mut context, args, sizes);
+        self.give_back(threads, context);
+        let (report, made) = done.map_err(|e| self.call_error(&e))?;
+        Ok((Usage { time: report.time, scratch: Some(report.memory) }, made))
+    }
+
+    /// Calls C on existing arrays, and returns those that the program makes. A structured parameter is passed as the
+    /// arrays of its format, with their hidden sizes.
     pub(crate) fn enter_arrays(
         &self,
         args: &mut [Arg<'_>],
         sizes: &[i64],
         hidden: &[i64],
         threads: u32,
-    ) -> Result<Usage, Error> {
-        let Code::C(compiled) = &self.code else { return Ok(Usage::default()) };
-        self.enter_named(args, &packed::sizes(compiled.signature(), sizes, hidden), threads)
+    ) -> Result<Vec<Value>, Error> {
+        let Code::C(compiled) = &self.code else { return Ok(Vec::new()) };
+        Ok(self.enter_making(args, &packed::sizes(compiled.signature(), sizes, hidden), threads)?.1)
     }
 
     /// Returns names and types of the arrays that represent a structured parameter in C.
@@ -356,7 +366,7 @@ impl Function {
 
     /// Returns whether the function can run on arrays in place.
     pub(crate) fn takes_arrays(&self) -> bool {
-        matches!(self.code, Code::C(_)) && !self.signature.results().any(packed::is_made)
+        matches!(self.code, Code::C(_))
     }
 
     /// Returns whether the function is compiled.

@@ -149,7 +149,7 @@ pub(crate) fn is_made(sig: &TensorSig) -> bool {
 }
 
 /// Builds a result from the next ones of the arrays that the program has made.
-fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>) -> Result<Stored, Error> {
+pub(crate) fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Item = Value>) -> Result<Stored, Error> {
     let wrong = |what: String| {
         let d = Diagnostic::new("internal::result", format!("result `{}`: {what}", sig.name));
         Error::Run(Report::without_sources(vec![d.help("this is a mistake in Taffeta, not in your program")]))

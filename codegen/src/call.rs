@@ -339,11 +339,15 @@ impl Compiled {
     ///
     /// Arguments that the entry does not accept (nothing was run), or a run-time error of the program.
     pub fn call(&self, cx: &mut Context, args: &mut [Arg<'_>], sizes: &[(&str, i64)]) -> Result<CallReport, CallError> {
-        Ok(self.making_call(cx, args, sizes)?.0)
+        Ok(self.call_making(cx, args, sizes)?.0)
     }
 
     /// Calls the entry as [`Compiled::call`] does, and returns the arrays that the program makes.
-    fn making_call(
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Compiled::call`].
+    pub fn call_making(
         &self,
         cx: &mut Context,
         args: &mut [Arg<'_>],
@@ -433,7 +437,7 @@ impl Compiled {
             args.push(if passing == Passing::InOut { Arg::from(value) } else { Arg::from(&*value) });
         }
         args.extend(results.iter_mut().map(Arg::from));
-        let (report, made) = self.making_call(cx, &mut args, sizes)?;
+        let (report, made) = self.call_making(cx, &mut args, sizes)?;
         drop(args);
         results.extend(made);
         Ok((results, report))
