@@ -32,7 +32,7 @@ impl Schedule {
             Run::Primitive(f) => {
                 let change = f(self, &Args::bind(entry.signature, entry.params, args)?);
                 let change = change.and_then(|mut c| {
-                    structured::keeps_asked(&c.func)?;
+                    structured::keeps_asked(&self.func, &c.func)?;
                     structured::check(entry.name, &self.func, &c.func, self.lowers)?;
                     self.recheck_marks(&mut c).map(|()| c)
                 });

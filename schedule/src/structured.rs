@@ -71,35 +71,42 @@ pub(crate) fn check(primitive: &str, before: &Func, after: &Func, lowers: Option
 
 /// Refuses a step after which `stored` would ask about another tensor than before: one that stores every element, or
 /// none at all.
-pub(crate) fn keeps_asked(after: &Func) -> Result<(), Refusal> {
-    let asked = |e: &Expr| match e.kind() {
-        ExprKind::Apply(Op::Stored, args) => Some(args[0].clone()),
-        _ => None,
-    };
-    if !after.body.any_expr(&mut |e| asked(e).is_some()) {
+pub(crate) fn keeps_asked(before: &Func, after: &Func) -> Result<(), Refusal> {
+    let own = asked_of_dense(after);
+    if own.is_empty() {
         return Ok(());
     }
-    let locals = locals(after);
-    let is_structured = |t: &Symbol| {
-        let all = after.interface().chain(locals.iter().map(|(_, t)| t));
-        all.into_iter().any(|other| other.symbol == *t && !other.format.is_dense())
+    let known = asked_of_dense(before);
+    let tensor = |e: &Expr| match e.kind() {
+        ExprKind::Load(t, _) => Some(t.clone()),
+        _ => None,
     };
-    let mut changed = None;
-    after.body.any_expr(&mut |e| {
-        if let Some(of) = asked(e) {
-            let kept = matches!(of.kind(), ExprKind::Load(t, _) if is_structured(t));
-            changed = changed.take().or((!kept).then(|| of.clone()));
-        }
-        changed.is_some()
-    });
-    match changed {
+    let is_new = |e: &&Expr| tensor(e).is_none() || known.iter().all(|other| tensor(other) != tensor(e));
+    match own.iter().find(is_new) {
         None => Ok(()),
         Some(of) => {
-            let text =
-                format!("`stored` would ask about `{}`, which is no element of a structured tensor", print::expr(&of));
+            let of = print::expr(of);
+            let text = format!("`stored` would ask about `{of}`, which is no element of a structured tensor");
             Err(Refusal::unsupported(0, text).help("leave out this step, or the call of `stored`"))
         }
     }
+}
+
+/// Collects the operands of `stored` that are no elements of a structured tensor.
+fn asked_of_dense(func: &Func) -> Vec<Expr> {
+    let (mut all, mut locals) = (Vec::new(), None);
+    func.body.any_expr(&mut |e| {
+        if let ExprKind::Apply(Op::Stored, args) = e.kind() {
+            let locals = locals.get_or_insert_with(|| self::locals(func));
+            let is = |t: &Symbol, other: &Tensor| other.symbol == *t && !other.format.is_dense();
+            let is_structured = |t: &Symbol| func.interface().any(|o| is(t, o)) || locals.iter().any(|(_, o)| is(t, o));
+            if !matches!(args[0].kind(), ExprKind::Load(t, _) if is_structured(t)) {
+                all.push(args[0].clone());
+            }
+        }
+        false
+    });
+    all
 }
 
 /// Finds a local tensor that is structured after a step, and was not declared so before, with its declaration.

@@ -102,7 +102,7 @@ fn programs_ask_which_elements_are_stored() {
     let (at, values) = (vec![0, 0, 0, 2, 1, 1, 2, 0, 2, 3], Buffer::F64(vec![0.0, 1.0, -0.0, f64::NAN, 5.0]));
     let fill = taffeta::ast::Literal::Float(0.0);
     let a = Value::sparse(vec![3, 4], at, values, fill).expect("elements in order");
-    for entry in ["counts", "others", "asked_whole", "asked_local", "asked_merge"] {
+    for entry in ["counts", "others", "asked_whole", "asked_local", "asked_merge", "asked_result", "asked_plain"] {
         agrees(entry, &a);
     }
     let counts = |entry: &str, a: &Value| {
@@ -111,6 +111,8 @@ fn programs_ask_which_elements_are_stored() {
     };
     assert_eq!(counts("counts", &a), [2.0, 1.0, 2.0]);
     assert_eq!(counts("asked_local", &a), [2.0, 1.0, 2.0]);
+    assert_eq!(counts("asked_result", &a).iter().filter(|v| **v == 7.0).count(), 4);
+    assert_eq!(counts("asked_plain", &a), [1.0; 3]);
     agrees("asked_dense", &matrix(&[&[1.0, 0.0]]));
     let text = "def f(A: f64[n] @ format(compressed)) -> f64:\n    s = 0.0\n    for i in range(n):\n        \
                 s += 1.0 if stored(A[i] * 2.0) else 0.0\n    return s\n";

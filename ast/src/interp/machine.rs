@@ -437,6 +437,8 @@ impl Machine<'_> {
                 let offset = self.offset(*slot, indices)?;
                 self.read(*slot, offset)?
             }
+            // Dense tensors store every element.
+            Node::Unary(Op::Stored, _, a) => self.eval(a).map(|_| Literal::Bool(true))?,
             Node::Unary(op, dtype, a) => scalar::apply(*op, *dtype, &[self.eval(a)?])?,
             Node::Binary(Op::Add | Op::Sub | Op::Mul | Op::Div, DType::F64, _) => Literal::Float(self.float(node)?),
             Node::Binary(op, dtype, args) => {

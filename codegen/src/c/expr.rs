@@ -290,7 +290,8 @@ impl Emitter<'_> {
             Op::Sign => self.helper("sign", computed, args),
             Op::StopGradient => self.text(&args[0]),
             Op::IsNan => self.call("isnan", args),
-            Op::Stored => unreachable!("structured lowering decides which elements are stored"),
+            // Structured lowering has decided about all other tensors.
+            Op::Stored => Text::new("true", prec::PRIMARY),
             Op::Rsqrt => {
                 let root = self.helpers.math(Op::Sqrt, computed);
                 Text::new(format!("{one} / {root}({})", self.expr(&args[0])), prec::PRODUCT)

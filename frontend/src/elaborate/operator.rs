@@ -7,6 +7,7 @@ use super::broadcast::{all_weak, keeps_integers, stretch};
 use super::value::{Lazy, Value};
 use super::{Elab, R, static_eval};
 use taffeta_ast::op::Domain;
+use taffeta_ast::stmt::Role as TensorRole;
 use taffeta_ast::{DType, Diagnostic, Expr, Kind, Literal, Op, Span};
 
 /// Returns the common type of operands: typed ones promote, weak ones yield.
@@ -61,7 +62,10 @@ impl Elab<'_> {
         }
         if op == Op::Stored {
             match &args[0].0 {
-                Value::Tensor(v) if v.tensor.format.is_dense() && v.tensor.ndim() > 0 => {
+                // A local tensor may take the storage of a result later.
+                Value::Tensor(v)
+                    if v.tensor.format.is_dense() && v.tensor.ndim() > 0 && v.tensor.role != TensorRole::Local =>
+                {
                     let (shape, expr) = (v.shape.clone(), Expr::bool(true));
                     return Ok(Value::Lazy(Lazy { shape, expr, weak: false }));
                 }
