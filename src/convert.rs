@@ -101,8 +101,8 @@ impl Conversion {
         Conversion::to(tensor, format, tensor.dtype())
     }
 
-    /// Writes the program that converts a tensor to a format and an element type. Elements are converted as by `cast`: a
-    /// number without a value in the type is an error.
+    /// Writes the program that converts a tensor to a format and an element type. Elements are converted as by `cast`:
+    /// a number without a value in the type is an error.
     ///
     /// # Errors
     ///
@@ -189,11 +189,6 @@ impl Conversion {
     }
 }
 
-/// Returns whether positions of a tensor in this format may have no element.
-fn stores_regions(format: &Format) -> bool {
-    format.levels.last().is_some_and(|l| l.kind.stores_regions())
-}
-
 /// Converts a tensor element by element.
 fn repacked(tensor: &Stored, target: Format, dtype: DType, fill: Literal) -> Result<Stored, Error> {
     let failed = |why: Unpackable| {
@@ -201,7 +196,7 @@ fn repacked(tensor: &Stored, target: Format, dtype: DType, fill: Literal) -> Res
         Error::Run(Report::without_sources(vec![d]))
     };
     let (all, values) = tensor.listed().map_err(failed)?;
-    let (ndim, regions) = (tensor.shape().len(), stores_regions(tensor.format()));
+    let (ndim, regions) = (tensor.shape().len(), tensor.format().stores_regions());
     let is_fill = |v: Literal| match (v, fill) {
         (Literal::Float(a), Literal::Float(b)) => a == b,
         (a, b) => a == b,
@@ -266,7 +261,7 @@ fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: u
     loops.iter().for_each(|text| line(text, true));
     guards.iter().for_each(|text| line(text, true));
     let element = format!("[{}]", at.join(", "));
-    if stores_regions(source) {
+    if source.stores_regions() {
         line(&format!("if A{element} != {}:", number(fill)), true);
     }
     let value = match from_dtype == dtype {

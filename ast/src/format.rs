@@ -124,6 +124,11 @@ impl Format {
             && self.fill.is_none()
     }
 
+    /// Returns whether positions of a tensor in this format may have no element.
+    pub fn stores_regions(&self) -> bool {
+        self.levels.last().is_none_or(|level| level.kind.stores_regions())
+    }
+
     /// Returns whether a local tensor may have this format with a pattern of its own: elements are inserted one by one,
     /// in any order. Rows of a `bytemap`, which locates elements by coordinate and is cleared through its list, are the
     /// format of workspaces (`s.cache` of structured tensors, `s.set_format`).

@@ -67,7 +67,7 @@ typedef enum taffeta_status {
     TAFFETA_ERROR_MEMORY = 9,     /* out of memory */
     TAFFETA_ERROR_SIZE = 10,      /* a size, or the product of sizes, is out of range */
     TAFFETA_ERROR_NONFINITE = 11, /* a statement made a NaN or an infinity (only with this check compiled in) */
-    TAFFETA_ERROR_STORAGE = 12,   /* the levels of a structured argument are not those of its format, or break its rules */
+    TAFFETA_ERROR_STORAGE = 12,   /* the levels of a structured argument are not those of its format, or invalid */
     TAFFETA_ERROR_MISFIT = 13     /* the format of a result or a local tensor cannot hold an element */
 } taffeta_status;
 

@@ -494,7 +494,8 @@ static TAFFETA_BODY int TAF_TYPED(taf_check_slots)(taffeta_ctx *ctx, const taffe
                 const int64_t c = taf_index(crd->data, dtype, k * fibres + f);
                 if (c < before || (c == before && c != size))
                     return taf_fail(ctx, TAFFETA_ERROR_STORAGE, -1, 0,
-                                     "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64 " is %" PRId64 ", after %" PRId64,
+                                     "`%s` does not increase in fibre %" PRId64 ": slot %" PRId64
+                                     " is %" PRId64 ", after %" PRId64,
                                      s->name, p * fibres + f, k - begin, c, before);
                 before = c;
             }

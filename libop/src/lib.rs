@@ -1,5 +1,5 @@
-//! Taffeta's operator library (`ops/`), its library of schedules (`schedules/`) and its library of formats (`formats/`):
-//! `.ft` files, embedded. A leaf crate that does not depend on the compiler.
+//! Taffeta's operator library (`ops/`), its library of schedules (`schedules/`) and its library of formats
+//! (`formats/`): `.ft` files, embedded. A leaf crate that does not depend on the compiler.
 //!
 //! One file holds one operator, or a tight family; each operator's docstring has formula, shapes, axis and type rules,
 //! a numerical note, and an example that `tests/suite/libop.rs` runs (`>>> example(arguments)`, then one line per

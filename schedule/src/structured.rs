@@ -86,13 +86,13 @@ pub(crate) fn keeps_asked(before: &Func, after: &Func) -> Result<(), Refusal> {
         None => Ok(()),
         Some(of) => {
             let of = print::expr(of);
-            let text = format!("`stored` would ask about `{of}`, which is no element of a structured tensor");
+            let text = format!("`stored` would ask about `{of}`, which is not an element of a structured tensor");
             Err(Refusal::unsupported(0, text).help("leave out this step, or the call of `stored`"))
         }
     }
 }
 
-/// Collects the operands of `stored` that are no elements of a structured tensor.
+/// Collects the operands of `stored` that are not elements of a structured tensor.
 fn asked_of_dense(func: &Func) -> Vec<Expr> {
     let (mut all, mut locals) = (Vec::new(), None);
     func.body.any_expr(&mut |e| {

@@ -9,7 +9,6 @@ use super::annotation::TensorType;
 use super::block::Item;
 use super::broadcast::{show, show_shape};
 use super::call::default_type;
-use super::conversion::stores_regions;
 use super::expr::value_reads;
 use super::limits::{MAX_OPERATORS, within};
 use super::scope::Role;
@@ -284,7 +283,7 @@ impl Elab<'_> {
             // The elements of a list are copied in its order.
             Value::Tensor(of)
                 if !tensor.format.is_dense()
-                    && !stores_regions(&found)
+                    && !found.stores_regions()
                     && of.is_whole()
                     && of.shape.len() == tensor.ndim() =>
             {

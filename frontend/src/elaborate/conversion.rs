@@ -28,7 +28,7 @@ pub(crate) fn alike(a: &Format, b: &Format) -> bool {
 }
 
 impl Elab<'_> {
-    /// Copies a value to a local tensor of this type, and warns; `what` names the argument or the result.
+    /// Copies a value to a local tensor of this type. The warning names `what`, an argument or a result.
     pub(crate) fn converted(&mut self, v: &Value, ty: TensorType, (name, what): (&str, &str), at: Span) -> R<Value> {
         let found = v.format();
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
@@ -53,7 +53,7 @@ impl Elab<'_> {
         let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
         let value = axis::substitute(&l.expr, &at).cast(dtype);
         let cond = match value.kind() {
-            _ if stores_regions(found) => Some(Expr::apply(Op::Ne, vec![value.clone(), fill])),
+            _ if found.stores_regions() => Some(Expr::apply(Op::Ne, vec![value.clone(), fill])),
             ExprKind::Load(..) if own.is_dense() => Some(Expr::apply(Op::Stored, vec![value.clone()])),
             _ => None,
         };
@@ -78,11 +78,6 @@ impl Elab<'_> {
         let help = "store it in that format from the beginning, or give the annotation the format that it has";
         self.warn(Diagnostic::warning("structured::convert", text).at(at).help(help));
     }
-}
-
-/// Returns whether positions of a tensor in this format may have no element.
-pub(crate) fn stores_regions(format: &Format) -> bool {
-    format.is_dense() || format.levels.last().is_some_and(|level| level.kind.stores_regions())
 }
 
 /// Returns whether a value has to be converted for an annotation: to another format, or with elements of another type

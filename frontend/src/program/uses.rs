@@ -50,7 +50,7 @@ impl Uses {
         walk::inner(s).into_iter().for_each(|s| self.stmt(s));
     }
 
-    /// Notes the formats in an annotation: what stands behind `@`.
+    /// Notes the formats in an annotation, which stand behind `@`.
     fn annotation(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Binary(BinOp::MatMul, _, format) => self.expr(format),

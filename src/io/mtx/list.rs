@@ -11,7 +11,7 @@ use taffeta_ast::format::Named;
 use taffeta_ast::{Buffer, Diagnostic, Value};
 use taffeta_structured::Stored;
 
-/// Reads a file that lists each element once as `coo`, by rows or by columns, with the elements in the type of the file;
+/// Reads a file that lists each element once as `coo`, by rows or by columns, with elements in the type of the file;
 /// `None` for other files: those that list all elements, or one several times.
 pub fn read_list(path: &Path) -> Result<Option<Stored>, Diagnostic> {
     let (reader, length) = file::reader(path)?;

@@ -57,7 +57,7 @@ impl Lower {
             let Some(most) = self.most_iterations((plan, leading), range, body) else { continue };
             let flat = self.tensors[&appends.tensor].clone();
             let Some(assembly) = &flat.assembly else { continue };
-            // Below any other list, an element stores all elements of a dense level, and most have no list of their own.
+            // Below any other list, an element stores all elements of a dense level, and most make no new entry.
             let Some(k) = assembly.levels.iter().rposition(|own| own.how.adds_one() && own.is_last) else { continue };
             let count = &assembly.levels[k].counts[0];
             if self.reserved.counts.contains(&count.symbol) {
