@@ -4,6 +4,18 @@
 use crate::half_precision::{to_bf16, to_f16};
 use crate::value::Buffer;
 
+/// Returns the indices of the element at a row-major offset.
+pub(crate) fn indices_at(shape: &[i64], offset: usize) -> Vec<i64> {
+    let mut rest = offset as i64;
+    let mut indices: Vec<i64> = Vec::with_capacity(shape.len());
+    for size in shape.iter().rev() {
+        indices.push(rest % size);
+        rest /= size;
+    }
+    indices.reverse();
+    indices
+}
+
 /// Returns the element numbers in lexicographic order of their coordinates, dimension `order[0]` first; the sort is
 /// stable. `indices` holds one index per dimension for each element, all of them in range.
 ///

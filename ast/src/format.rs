@@ -19,6 +19,7 @@ mod inverse;
 mod level;
 mod position;
 pub mod presets;
+mod region;
 
 pub use contract::{Contract, Counted, Rule};
 pub use coord::{Coord, Key};

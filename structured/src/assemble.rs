@@ -37,9 +37,9 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::{
-    Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
+    Diagnostic, Diagnostics, Expr, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
-use writes::{items, order_of, scope, writes};
+use writes::{items, order_of, reads, scope, writes};
 
 /// Program whose writes into assembled tensors append, each element once and in order.
 #[derive(Clone)]
@@ -139,6 +139,10 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
         true => None,
         false => complete(scope(&func, tensor), [&tensor.symbol, &tensor.symbol]).err(),
     };
+    if let Some(read) = read.as_ref().filter(|_| tensor.format.stores_regions()) {
+        // A workspace has the written elements of a fibre, but not the region around them.
+        return Err(read.clone());
+    }
     let checked = match (unordered(tensor), &read) {
         (Some(disorder), _) => Err(disorder),
         (None, Some(_)) => Err(Disorder::Read),
@@ -298,7 +302,7 @@ fn stored(s: &Stmt, tensor: &Tensor) -> Stmt {
 fn complete(scope: &Stmt, [written, tensor]: [&Symbol; 2]) -> Result<Option<StmtId>, Diagnostic> {
     let items = items(scope);
     let Some(last) = items.iter().rposition(|s| s.writes_to(written)) else { return Ok(None) };
-    let read = items[..=last].iter().find_map(|s| read_in(s, tensor));
+    let read = items[..=last].iter().find_map(|s| reads(s, tensor));
     match read {
         None => Ok(Some(items[last].id())),
         Some(span) => {
@@ -307,16 +311,4 @@ fn complete(scope: &Stmt, [written, tensor]: [&Symbol; 2]) -> Result<Option<Stmt
             Err(Diagnostic::new("storage::assembly", text).at(span).help(help))
         }
     }
-}
-
-/// Returns the location of a read of a tensor, reductions into it excepted.
-fn read_in(s: &Stmt, tensor: &Symbol) -> Option<Span> {
-    let mut found = None;
-    s.walk(&mut |s| {
-        let loads = |e: &Expr| e.any(&mut |e| matches!(e.kind(), ExprKind::Load(t, _) if t == tensor));
-        if found.is_none() && (s.kind().exprs().into_iter().any(loads) || s.kind().printed().contains(&tensor)) {
-            found = Some(s.origin().span());
-        }
-    });
-    found
 }

@@ -121,6 +121,18 @@ fn programs_ask_which_elements_are_stored() {
     assert!(error.contains("`stored` takes an element of a tensor"), "{error}");
 }
 
+/// Checks that formats of regions store more than a program wrote, and that a row is read as soon as it is complete.
+#[test]
+fn programs_ask_what_they_assembled() {
+    let a = matrix(&[&[1.5, 0.0, 0.0, 2.0], &[0.0; 4], &[0.0, -1.0, 0.0, 0.0], &[0.0, 4.0, f64::NAN, 0.0]]);
+    agrees("asked_regions", &a);
+    let out = run("asked_regions", &a, Backend::C).unwrap_or_else(|e| panic!("{e}"));
+    let found = out.value("C").expect("it is small").numbers();
+    assert_eq!(found, [10.0, 7.0, 9.0, 16.0, 16.0, 16.0, 10.0, 16.0, 12.0, 16.0, 7.0]);
+    agrees("asked_rows", &matrix(&[&[1.5, 0.0, 0.0, 2.0], &[0.0; 4], &[0.0, -1.0, 0.0, 0.0]]));
+    agrees("asked_rows", &matrix(&[&[]]));
+}
+
 /// Checks that a negated sparse matrix has the elements of the matrix, and no -0 elsewhere.
 #[test]
 fn the_negation_of_a_sparse_matrix_has_its_elements() {

@@ -14,9 +14,11 @@ use crate::show;
 use crate::value::Value;
 
 impl Machine<'_> {
-    /// Returns whether an element is stored.
+    /// Returns whether an element is stored: those that the program stored, and the region around them.
     pub(super) fn stores(&self, slot: usize, offset: usize) -> bool {
-        self.cells[self.follows[slot].unwrap_or(slot)].stores(offset)
+        let slot = self.follows[slot].unwrap_or(slot);
+        let (cell, format) = (&self.cells[slot], &self.tensors[slot].format);
+        if self.inserts(slot) && format.stores_regions() { cell.covers(format, offset) } else { cell.stores(offset) }
     }
 
     /// Returns the offset at which an element's value is kept.

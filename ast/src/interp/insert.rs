@@ -99,7 +99,7 @@ impl Machine<'_> {
 
     pub(super) fn insert(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
         let (v, fill) = (self.filled(value)?, self.fill(slot));
-        if !self.stores(slot, offset) && is_known(&v, value) && v.value == fill {
+        if !self.cells[slot].stores(offset) && is_known(&v, value) && v.value == fill {
             self.cells[slot].keep(offset);
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl Machine<'_> {
     pub(super) fn insert_reduced(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
         let v = self.filled(value)?;
         let known = is_known(&v, value).then_some(v.value);
-        if !self.stores(slot, offset) && leaves_fill(op, self.tensors[slot].dtype, self.fill(slot), known) {
+        if !self.cells[slot].stores(offset) && leaves_fill(op, self.tensors[slot].dtype, self.fill(slot), known) {
             return Ok(());
         }
         self.check_inside(slot, offset)?;

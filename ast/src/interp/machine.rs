@@ -2,12 +2,15 @@
 
 use super::error::{ErrorKind, RuntimeError};
 use super::resolve::{Code, CodeKind, Node, ResolvedPart};
+use crate::coordinates::indices_at;
 use crate::dtype::DType;
+use crate::format::Format;
 use crate::literal::Literal;
 use crate::op::Op;
 use crate::stmt::Tensor;
 use crate::value::{Buffer, MAX_SIZE, Value, element_count};
 use crate::{scalar, show};
+use std::sync::OnceLock;
 
 /// Tensor in memory. The memory is kept while the tensor is dead, for reuse.
 #[derive(Debug)]
@@ -20,13 +23,19 @@ pub(super) struct Cell {
     stored: Option<Vec<bool>>,
     /// For each element, the first one that shares its stored value; `None` where each has its own.
     shared: Option<Vec<usize>>,
+    /// Elements that a format of regions stores, given those that were stored so far.
+    region: OnceLock<Vec<bool>>,
 }
 
 impl Cell {
+    fn made(shape: Vec<i64>, data: Buffer) -> Cell {
+        Cell { shape, data, written: None, stored: None, shared: None, region: OnceLock::new() }
+    }
+
     /// Creates a tensor with contents.
     pub fn given(value: Value) -> Cell {
         let (shape, data) = value.into_parts();
-        Cell { shape: shape.into_iter().map(|n| n as i64).collect(), data, written: None, stored: None, shared: None }
+        Cell::made(shape.into_iter().map(|n| n as i64).collect(), data)
     }
 
     /// Creates a tensor of which only these elements are stored, some of them sharing values.
@@ -36,7 +45,7 @@ impl Cell {
 
     /// Creates the cell of a tensor without contents.
     pub fn empty(dtype: DType) -> Cell {
-        Cell { shape: Vec::new(), data: Buffer::zeros(dtype, 0), written: Some(Vec::new()), stored: None, shared: None }
+        Cell { written: Some(Vec::new()), ..Cell::made(Vec::new(), Buffer::zeros(dtype, 0)) }
     }
 
     /// Changes the length of a flat array; new elements are unwritten.
@@ -56,6 +65,12 @@ impl Cell {
     /// Returns whether the element at that offset is stored.
     pub fn stores(&self, offset: usize) -> bool {
         self.stored.as_ref().is_none_or(|s| s[offset])
+    }
+
+    /// Returns whether the element at that offset is in the region that the format stores.
+    pub fn covers(&self, format: &Format, offset: usize) -> bool {
+        let region = |stored: &Vec<bool>| self.region.get_or_init(|| format.region(&self.shape, stored))[offset];
+        self.stored.as_ref().is_none_or(region)
     }
 
     /// Returns the first element that shares the stored value.
@@ -84,12 +99,14 @@ impl Cell {
             self.data.set(k, fill);
         }
         (self.stored, self.written) = (Some(vec![false; len]), Some(vec![false; len]));
+        self.region = OnceLock::new();
     }
 
     /// Marks an element as stored.
     pub fn insert(&mut self, offset: usize) {
-        if let Some(stored) = &mut self.stored {
+        if let Some(stored) = self.stored.as_mut().filter(|s| !s[offset]) {
             stored[offset] = true;
+            self.region = OnceLock::new();
         }
     }
 
@@ -372,15 +389,7 @@ impl Machine<'_> {
 
     /// Returns the indices of an element.
     pub(super) fn indices(&self, slot: usize, offset: usize) -> Vec<i64> {
-        let shape = &self.cells[slot].shape;
-        let mut rest = offset as i64;
-        let mut indices: Vec<i64> = Vec::with_capacity(shape.len());
-        for size in shape.iter().rev() {
-            indices.push(rest % size);
-            rest /= size;
-        }
-        indices.reverse();
-        indices
+        indices_at(&self.cells[slot].shape, offset)
     }
 
     pub(super) fn write(&mut self, slot: usize, offset: usize, value: Literal) -> Run<()> {

@@ -2,7 +2,7 @@
 //! the writes go to a row of a `bytemap`, which is copied at the end of the part of the program that writes the fibre.
 //! Reads of the fibre in that part read the row.
 
-use super::writes::{coordinates, items, order_of, scope};
+use super::writes::{coordinates, items, order_of, reads, scope};
 use crate::access;
 use std::sync::Arc;
 use taffeta_analysis::query::effects;
@@ -30,7 +30,8 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt]) -> Opti
 }
 
 /// Returns the outermost statement that contains all writes of a tensor and has constant coordinates above the last
-/// level; a block of which one statement alone writes is left out.
+/// level; a block of which one statement alone accesses the tensor is left out. Reads after the last write of the whole
+/// program are of the tensor itself.
 fn part(scope: &Stmt, tensor: &Symbol, above: &[Expr]) -> Option<Stmt> {
     let is_constant = |s: &Stmt| {
         let mut bound = Vec::new();
@@ -43,8 +44,10 @@ fn part(scope: &Stmt, tensor: &Symbol, above: &[Expr]) -> Option<Stmt> {
         above.iter().all(|e| !effects::mentions(e, &bound) && effects::loads(e).is_disjoint(s.writes()))
     };
     let mut s = scope.clone();
+    let mut is_inside = false;
     loop {
-        let writing: Vec<Stmt> = items(&s).into_iter().filter(|s| s.writes_to(tensor)).cloned().collect();
+        let accesses = |s: &Stmt| s.writes_to(tensor) || is_inside && reads(s, tensor).is_some();
+        let writing: Vec<Stmt> = items(&s).into_iter().filter(|s| accesses(s)).cloned().collect();
         let alone = match &writing[..] {
             [one] => Some(one.clone()),
             _ => None,
@@ -58,6 +61,7 @@ fn part(scope: &Stmt, tensor: &Symbol, above: &[Expr]) -> Option<Stmt> {
             StmtKind::If { then, otherwise: None, .. } => then.clone(),
             _ => return None,
         };
+        is_inside = true;
     }
 }
 

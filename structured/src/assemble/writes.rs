@@ -1,7 +1,7 @@
 //! Writes into an assembled tensor: their scope, and the coordinates of their elements.
 
 use crate::access;
-use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Expr, ExprKind, Func, Span, Stmt, StmtKind, Symbol, Tensor};
 
 /// Returns the statements that write a tensor, in order.
 pub(super) fn writes(s: &Stmt, tensor: &Symbol) -> Vec<Stmt> {
@@ -48,4 +48,16 @@ pub(super) fn indices(s: &Stmt, dims: &[usize]) -> Vec<Expr> {
     let target = access::target(s);
     let Some(ExprKind::Load(_, at)) = target.as_ref().map(Expr::kind) else { return Vec::new() };
     dims.iter().map(|d| at[*d].index.clone()).collect()
+}
+
+/// Returns the location of a read of a tensor, reductions into it excepted.
+pub(super) fn reads(s: &Stmt, tensor: &Symbol) -> Option<Span> {
+    let mut found = None;
+    s.walk(&mut |s| {
+        let loads = |e: &Expr| e.any(&mut |e| matches!(e.kind(), ExprKind::Load(t, _) if t == tensor));
+        if found.is_none() && (s.kind().exprs().into_iter().any(loads) || s.kind().printed().contains(&tensor)) {
+            found = Some(s.origin().span());
+        }
+    });
+    found
 }
