@@ -98,7 +98,7 @@ use state::{Bindings, Lower};
 use std::cell::RefCell;
 use taffeta_analysis::pass::{fill_propagation, shared_values};
 use taffeta_analysis::query::Context;
-use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Param, ParamMode, Stmt, StmtKind};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Param, ParamMode, Stmt, StmtKind, Symbol};
 
 /// Program on the arrays of its structured tensors.
 #[derive(Clone, Debug)]
@@ -195,7 +195,8 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
     let seeks = explain::search_depth(&body, 1);
 
     // After all case splits: values that derive from the fill are ordinary constants now.
-    let body = fill_propagation::settled(&body);
+    let values = |t: &Symbol| pass.tensors.values().any(|flat| flat.values.symbol == *t);
+    let body = fill_propagation::settled(&body, &values);
 
     // After case splits as well, which match coordinates by their expressions.
     let body = pass.hoist_coordinates(&body);

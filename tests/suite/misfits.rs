@@ -133,6 +133,16 @@ fn programs_ask_what_they_assembled() {
     agrees("asked_rows", &matrix(&[&[]]));
 }
 
+/// Checks that a condition on an element out of range stops the program, as a value does.
+#[test]
+fn conditions_on_elements_out_of_range_stop() {
+    let a = matrix(&[&[1.5, 0.0, 0.0], &[0.0, 2.0, 0.0]]);
+    for entry in ["beyond", "beyond_stored", "beyond_dense"] {
+        stops(entry, &a, "run::index", "index 3 is out of range for dimension 1 of `A`, which has size 3");
+    }
+    agrees("up_to_the_end", &a);
+}
+
 /// Checks that a negated sparse matrix has the elements of the matrix, and no -0 elsewhere.
 #[test]
 fn the_negation_of_a_sparse_matrix_has_its_elements() {

@@ -58,12 +58,15 @@ pub fn target(s: &Stmt) -> Option<Expr> {
 }
 
 /// Turns marked fill values in a statement into ordinary constants, and decides whether elements are stored: all others
-/// are.
-pub fn settled(s: &Stmt) -> Stmt {
+/// are. Questions about elements of other tensors than those that `is_located` stay, for their indices are checked.
+pub fn settled(s: &Stmt, is_located: &dyn Fn(&Symbol) -> bool) -> Stmt {
     substitute::rebuild(s, &mut |e| match (value_of(&e), e.kind()) {
         // Built raw: operations on the program's own constants are not folded.
         (Some(v), _) => Expr::raw(ExprKind::Const(v), e.dtype()),
-        (None, ExprKind::Apply(Op::Stored, args)) => Expr::bool(args[0].as_literal().is_none()),
+        (None, ExprKind::Apply(Op::Stored, args)) => match args[0].kind() {
+            ExprKind::Load(t, _) if !is_located(t) => e,
+            _ => Expr::bool(args[0].as_literal().is_none()),
+        },
         (None, _) => e,
     })
 }

@@ -290,7 +290,7 @@ impl Emitter<'_> {
             Op::Sign => self.helper("sign", computed, args),
             Op::StopGradient => self.text(&args[0]),
             Op::IsNan => self.call("isnan", args),
-            // Structured lowering has decided about all other tensors.
+            // Structured lowering has decided about all tensors but dense ones.
             Op::Stored => Text::new("true", prec::PRIMARY),
             Op::Rsqrt => {
                 let root = self.helpers.math(Op::Sqrt, computed);

@@ -62,9 +62,12 @@ impl Elab<'_> {
         }
         if op == Op::Stored {
             match &args[0].0 {
-                // A local tensor may take the storage of a result later.
+                // A local tensor may take the storage of a result later, and the index of an element is checked.
                 Value::Tensor(v)
-                    if v.tensor.format.is_dense() && v.tensor.ndim() > 0 && v.tensor.role != TensorRole::Local =>
+                    if v.tensor.format.is_dense()
+                        && v.tensor.ndim() > 0
+                        && v.shape.len() == v.tensor.ndim()
+                        && v.tensor.role != TensorRole::Local =>
                 {
                     let (shape, expr) = (v.shape.clone(), Expr::bool(true));
                     return Ok(Value::Lazy(Lazy { shape, expr, weak: false }));

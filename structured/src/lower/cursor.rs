@@ -212,13 +212,21 @@ impl Lower {
                 });
             }
         });
-        // Statements that remain are checked, and the conditions of the checks are filled with the rest: they may have
-        // accesses that nothing else has.
+        // Statements of which something remains are checked (of a branch, the statements in it may), and the conditions
+        // of the checks are filled with the rest: they may have accesses that nothing else has.
         let mut remaining: FxHashSet<StmtId> = FxHashSet::default();
         filled.walk(&mut |s| {
             remaining.insert(s.id());
         });
-        checks.retain(|id, _| remaining.contains(id));
+        body.walk(&mut |s| {
+            if checks.contains_key(&s.id()) {
+                let mut remains = false;
+                s.walk(&mut |s| remains |= remaining.contains(&s.id()));
+                if !remains {
+                    checks.remove(&s.id());
+                }
+            }
+        });
         self.with_fill(&checked(body, &mut checks), cursors)
     }
 
