@@ -24,7 +24,7 @@ use crate::program::Program;
 use crate::sparse::Sparse;
 use std::fmt::Write as _;
 use std::path::Path;
-use taffeta_ast::format::{Coord, Format, coord};
+use taffeta_ast::format::{Format, coord};
 use taffeta_ast::{Buffer, DType, Diagnostic, Expr, Literal, Symbol, print, scalar};
 use taffeta_frontend::Source;
 use taffeta_structured::{Stored, Unpackable, arrays_of};
@@ -257,10 +257,18 @@ fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: u
         let _ = writeln!(out, "{}{text}", "    ".repeat(depth));
         depth += usize::from(opens);
     };
-    let Nest { loops, at, guards } = Nest::of(source, &sizes);
-    loops.iter().for_each(|text| line(text, true));
-    guards.iter().for_each(|text| line(text, true));
-    let element = format!("[{}]", at.join(", "));
+    let nest = source.nest(&variables(&sizes), &|k| Symbol::new(format!("c{k}")));
+    for (iter, [low, end]) in &nest.loops {
+        let range = match low.as_int() {
+            Some(0) => print::expr(end),
+            _ => format!("{}, {}", print::expr(low), print::expr(end)),
+        };
+        line(&format!("for {iter} in range({range}):"), true);
+    }
+    for [index, size] in nest.open.iter().map(|open| open.each_ref().map(print::expr)) {
+        line(&format!("if 0 <= {index} and {index} < {size}:"), true);
+    }
+    let element = format!("[{}]", nest.at.iter().map(print::expr).collect::<Vec<_>>().join(", "));
     if source.stores_regions() {
         line(&format!("if A{element} != {}:", number(fill)), true);
     }
@@ -273,6 +281,16 @@ fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: u
     out
 }
 
+/// Makes a variable of each size; sizes of one name are one.
+fn variables(sizes: &[String]) -> Vec<Expr> {
+    let mut shape: Vec<Expr> = Vec::new();
+    for (d, name) in sizes.iter().enumerate() {
+        let same = sizes[..d].iter().position(|other| other == name);
+        shape.push(same.map_or_else(|| Expr::var(&Symbol::new(name)), |k| shape[k].clone()));
+    }
+    shape
+}
+
 /// Writes a number as programs do.
 fn number(v: Literal) -> String {
     match v {
@@ -280,56 +298,5 @@ fn number(v: Literal) -> String {
         Literal::Int(v) => v.to_string(),
         Literal::Float(v) if v.is_nan() => "nan".to_string(),
         Literal::Float(v) => format!("{v:?}"),
-    }
-}
-
-/// Loop nest over the coordinates of a format's levels, in the order of its storage.
-struct Nest {
-    /// Heads of the loops.
-    loops: Vec<String>,
-    /// Indices of the element in the innermost loop.
-    at: Vec<String>,
-    /// Conditions under which the indices are in range, which blocks and diagonals exceed.
-    guards: Vec<String>,
-}
-
-impl Nest {
-    fn of(format: &Format, sizes: &[String]) -> Nest {
-        let mut shape: Vec<Expr> = Vec::new();
-        for (d, name) in sizes.iter().enumerate() {
-            let same = sizes[..d].iter().position(|other| other == name);
-            shape.push(same.map_or_else(|| Expr::var(&Symbol::new(name)), |k| shape[k].clone()));
-        }
-        let (mut loops, mut coordinates) = (Vec::new(), Vec::new());
-        for (k, c) in format.coords.iter().enumerate() {
-            let name = format!("c{k}");
-            let own = match (format.derived(k).and_then(|c| c.at(&coordinates)), c.range(&shape)) {
-                // A coordinate that those above determine needs no loop.
-                (Some(derived), _) => derived,
-                (None, Some([low, end])) => {
-                    let range = match low.as_int() {
-                        Some(0) => print::expr(&end),
-                        _ => format!("{}, {}", print::expr(&low), print::expr(&end)),
-                    };
-                    loops.push(format!("for {name} in range({range}):"));
-                    Expr::var(&Symbol::new(&name))
-                }
-                // A counter does not determine an index.
-                (None, None) => Expr::int(0),
-            };
-            coordinates.push(own);
-        }
-        let indices = format.indices(sizes.len());
-        let mut nest = Nest { loops, at: Vec::new(), guards: Vec::new() };
-        for (d, (index, size)) in indices.iter().zip(sizes).enumerate() {
-            let index = index.as_ref().and_then(|c| c.at(&coordinates)).unwrap_or(Expr::int(0));
-            let text = print::expr(&index);
-            let is_coordinate = |(k, c): (usize, &Coord)| *c == Coord::Dim(d) && text == format!("c{k}");
-            if !format.coords.iter().enumerate().any(is_coordinate) {
-                nest.guards.push(format!("if 0 <= {text} and {text} < {size}:"));
-            }
-            nest.at.push(text);
-        }
-        nest
     }
 }

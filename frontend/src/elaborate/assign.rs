@@ -289,7 +289,7 @@ impl Elab<'_> {
             {
                 let expr = self.element_for(&view, v, site, span)?;
                 let l = Lazy { shape: view.shape.clone(), expr, weak: false };
-                self.convert_into(&tensor, &l, &found);
+                self.convert_into(&tensor, &l, v);
             }
             _ => self.write(&view, v, site, span)?,
         }

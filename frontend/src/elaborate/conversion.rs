@@ -9,14 +9,15 @@
 //!         B[i, j] = A[i, j]
 //! ```
 //!
-//! Where the source stores whole regions, elements that equal the fill are left out.
+//! Where the source stores whole regions, elements that equal the fill are left out. Of blocks and diagonals, the loops
+//! go over the coordinates of the levels.
 
 use super::annotation::TensorType;
 use super::axis;
 use super::value::{Lazy, Value, View};
 use super::{Elab, R};
 use std::sync::Arc;
-use taffeta_ast::format::Format;
+use taffeta_ast::format::{Coord, Format};
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Extent, Literal, Op, Span, Stmt, StmtKind, Symbol, Tensor};
 
@@ -30,18 +31,17 @@ pub(crate) fn alike(a: &Format, b: &Format) -> bool {
 impl Elab<'_> {
     /// Copies a value to a local tensor of this type. The warning names `what`, an argument or a result.
     pub(crate) fn converted(&mut self, v: &Value, ty: TensorType, (name, what): (&str, &str), at: Span) -> R<Value> {
-        let found = v.format();
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
-        self.warn_of_format(what, &found, &ty.format, at);
+        self.warn_of_format(what, v, &ty.format, at);
         let expr = self.stored(&l, ty.dtype, at)?;
         let tensor = self.stored_local(name, ty);
-        self.convert_into(&tensor, &Lazy { expr, weak: false, ..l }, &found);
+        self.convert_into(&tensor, &Lazy { expr, weak: false, ..l }, v);
         Ok(Value::Tensor(View { owned: true, ..View::whole(&tensor, true) }))
     }
 
-    /// Emits the nest that copies a value, stored in the format `found`, to a tensor.
-    pub(crate) fn convert_into(&mut self, tensor: &Arc<Tensor>, l: &Lazy, found: &Format) {
-        let (own, ndim, dtype) = (&tensor.format, l.shape.len(), tensor.dtype);
+    /// Emits the nest that copies the elements `l` of a value to a tensor.
+    pub(crate) fn convert_into(&mut self, tensor: &Arc<Tensor>, l: &Lazy, v: &Value) {
+        let (own, found, dtype) = (&tensor.format, v.format(), tensor.dtype);
         // The elements of a dense tensor that the source does not store have its fill.
         let fill = if own.is_dense() { found.fill } else { own.fill };
         let fill = Expr::literal(fill.unwrap_or(Literal::zero(dtype)), dtype);
@@ -49,34 +49,50 @@ impl Elab<'_> {
         self.store(tensor, &l.shape, &whole, &fill);
 
         let name = tensor.symbol.name().replace('.', "_");
-        let iters: Vec<Symbol> = (0..ndim).map(|d| Symbol::new(format!("{name}.d{d}"))).collect();
-        let at: Vec<Expr> = iters.iter().map(Expr::var).collect();
-        let value = axis::substitute(&l.expr, &at).cast(dtype);
+        let nest = found.nest(&l.shape, &|k| match found.coords[k] {
+            Coord::Dim(d) => Symbol::new(format!("{name}.d{d}")),
+            _ => Symbol::new(format!("{name}.c{k}")),
+        });
+        let value = axis::substitute(&l.expr, &nest.at).cast(dtype);
         let cond = match value.kind() {
-            _ if found.stores_regions() => Some(Expr::apply(Op::Ne, vec![value.clone(), fill])),
+            _ if stores_regions(v) => Some(Expr::apply(Op::Ne, vec![value.clone(), fill])),
             ExprKind::Load(..) if own.is_dense() => Some(Expr::apply(Op::Stored, vec![value.clone()])),
             _ => None,
         };
+        let within = nest.open.iter().map(|[index, size]| Expr::int(0).less_eq(index).and(&index.less(size)));
         let origin = self.origin();
-        let indices = at.iter().cloned().map(Into::into).collect();
+        let indices = nest.at.iter().cloned().map(Into::into).collect();
         let mut body = Stmt::new(StmtKind::Store { tensor: tensor.symbol.clone(), indices, value }, origin.clone());
-        if let Some(cond) = cond {
+        for cond in cond.into_iter().chain(within.rev()) {
             body = Stmt::new(StmtKind::If { cond, then: body, otherwise: None }, origin.clone());
         }
-        let order = found.order().filter(|order| order.len() == ndim).unwrap_or_else(|| (0..ndim).collect());
-        for d in order.into_iter().rev() {
-            let extent = Extent::Range { begin: Expr::int(0), end: l.shape[d].clone(), step: Expr::int(1) };
-            let kind = StmtKind::For { iter: iters[d].clone(), extent, props: LoopProps::default(), body };
+        for (iter, [begin, end]) in nest.loops.into_iter().rev() {
+            let extent = Extent::Range { begin, end, step: Expr::int(1) };
+            let kind = StmtKind::For { iter, extent, props: LoopProps::default(), body };
             body = Stmt::new(kind, origin.clone());
         }
         self.emit_all(&body);
     }
 
     /// Warns about a conversion.
-    pub(crate) fn warn_of_format(&mut self, what: &str, found: &Format, wanted: &Format, at: Span) {
-        let text = format!("{what} is converted from `{found}` to `{wanted}`");
+    pub(crate) fn warn_of_format(&mut self, what: &str, v: &Value, wanted: &Format, at: Span) {
+        let found = match v {
+            Value::Tensor(view) if !view.is_whole() && !view.tensor.format.is_dense() => {
+                format!("a part of a tensor in `{}`", view.tensor.format)
+            }
+            v => format!("`{}`", v.format()),
+        };
+        let text = format!("{what} is converted from {found} to `{wanted}`");
         let help = "store it in that format from the beginning, or give the annotation the format that it has";
         self.warn(Diagnostic::warning("structured::convert", text).at(at).help(help));
+    }
+}
+
+/// Returns whether elements of a value may be stored that no store came to. Parts of a tensor are stored as the tensor.
+fn stores_regions(v: &Value) -> bool {
+    match v {
+        Value::Tensor(view) => view.tensor.format.stores_regions(),
+        v => v.format().stores_regions(),
     }
 }
 

@@ -504,9 +504,9 @@ impl Elab<'_> {
                 if view.is_whole() && !found.is_dense() && !alike(&found, &tensor.format) =>
             {
                 let what = name.map_or("the result".to_string(), |name| format!("the result `{name}`"));
-                self.warn_of_format(&what, &found, &tensor.format, span);
+                self.warn_of_format(&what, v, &tensor.format, span);
                 let expr = self.stored(&l, dtype, span)?;
-                self.convert_into(&tensor, &Lazy { expr, weak: false, ..l }, &found);
+                self.convert_into(&tensor, &Lazy { expr, weak: false, ..l }, v);
             }
             _ => self.write(&View::whole(&tensor, true), v, span, span)?,
         }
