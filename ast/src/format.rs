@@ -17,7 +17,7 @@ mod contract;
 pub mod coord;
 mod inverse;
 mod level;
-mod nest;
+pub mod nest;
 mod position;
 pub mod presets;
 mod region;
@@ -25,7 +25,6 @@ mod region;
 pub use contract::{Contract, Counted, Rule};
 pub use coord::{Coord, Key};
 pub use level::{Level, LevelFacts, LevelKind};
-pub use nest::StorageNest;
 pub use position::Misplaced;
 pub use presets::Named;
 

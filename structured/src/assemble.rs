@@ -36,9 +36,7 @@ pub(crate) use passes::Passes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
-use taffeta_ast::{
-    Diagnostic, Diagnostics, Expr, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
-};
+use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor};
 use writes::{items, order_of, reads, scope, writes};
 
 /// Program whose writes into assembled tensors append, each element once and in order.

@@ -170,7 +170,7 @@ pub fn lower(func: &Func) -> Result<Structured, Diagnostics> {
 
     // After `open_accesses`, which substitutes indices into remapped coordinates: blocks and diagonals show only in
     // their simplified form.
-    let remapped = func.interface().any(|t| t.format.is_remapped());
+    let remapped = pass.tensors.values().any(|flat| flat.tensor.format.is_remapped());
     if remapped {
         body = pass.simplify_coordinates(&body, &mut Context::new(func));
     }

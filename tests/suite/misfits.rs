@@ -133,6 +133,18 @@ fn programs_ask_what_they_assembled() {
     agrees("asked_rows", &matrix(&[&[]]));
 }
 
+/// Checks that arguments in formats of blocks, and parts of tensors, are converted at calls.
+#[test]
+fn arguments_are_converted_by_their_levels() {
+    let (at, values) = (vec![0, 0, 0, 2, 1, 1, 2, 0, 2, 3], Buffer::F64(vec![0.0, 1.0, -0.0, 7.0, 5.0]));
+    let a = Value::sparse(vec![3, 4], at, values, taffeta::ast::Literal::Float(0.0)).expect("elements in order");
+    for (entry, numbers) in [("morton_blocks", &[3.0, 3.0][..]), ("rows", &[5.0, 3.0])] {
+        agrees(entry, &a);
+        let out = run(entry, &a, Backend::C).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        assert_eq!(out.value("C").expect("it is small").numbers(), numbers, "{entry}");
+    }
+}
+
 /// Checks that a condition on an element out of range stops the program, as a value does.
 #[test]
 fn conditions_on_elements_out_of_range_stop() {
