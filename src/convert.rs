@@ -73,10 +73,24 @@ pub fn parse_format(text: &str, ndim: usize, file: Option<&Path>) -> Result<Form
     let context = file.map_or(Ok(String::new()), read)?;
     let shape = vec!["taffeta_n"; ndim].join(", ");
     let program = format!("{context}\n\n\ndef taffeta_target(A: f64[{shape}] @ {text}) -> i64:\n    return 0\n");
-    let source = Source { name: "--to".into(), path: file.map(Path::to_path_buf), text: program.into() };
-    let program = Program::read(source);
-    program.refuse_broken()?;
-    let func = program.logical("taffeta_target", &Options::default())?;
+    let read = |name: String, text: String| -> Result<Program, Error> {
+        let program = Program::read(Source { name, path: file.map(Path::to_path_buf), text: text.into() });
+        program.refuse_broken()?;
+        Ok(program)
+    };
+    // Errors of the file are shown in the file, those of the format without the program around it.
+    if let Some(file) = file {
+        read(file.display().to_string(), context)?;
+    }
+    let format = read("--to".into(), program).and_then(|program| program.logical("taffeta_target", &Options::default()));
+    let func = format.map_err(|e| {
+        let wrong = |d: &Diagnostic| Diagnostic {
+            message: format!("cannot read the format `{text}`: {}", d.message),
+            labels: Vec::new(),
+            ..d.clone()
+        };
+        Error::Input(Report::without_sources(e.report().diagnostics.iter().map(wrong).collect()))
+    })?;
     let format = func.params.first().map_or_else(|| Format::dense(ndim), |p| p.tensor.format.clone());
     Ok(Format { pattern: None, ..format })
 }
@@ -156,7 +170,11 @@ impl Conversion {
     pub fn run_on(self, tensor: &Stored, options: &Options, threads: u32) -> Result<Stored, Error> {
         let program = self.program()?;
         let Conversion { source, target, dtype, fill, .. } = self;
-        let function = match program.compile("convert", &options.clone().schedule(None)) {
+        // Sizes beyond 2^31 - 1 are compiled in, for they make indices i64.
+        let names = size_names([&source, &target], tensor.shape().len());
+        let sizes = names.into_iter().zip(tensor.shape().iter().filter_map(|n| i64::try_from(*n).ok()));
+        let options = options.clone().schedule(None).sizes(sizes.filter(|(_, n)| *n > i64::from(i32::MAX)));
+        let function = match program.compile("convert", &options) {
             Ok(function) => function,
             // Lists without order that name blocks several times (hicoo) are in no loop.
             Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
@@ -231,10 +249,7 @@ fn with_types(tensor: &Stored) -> Format {
 
 /// Writes the program.
 fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: usize, fill: Literal) -> String {
-    let mut sizes: Vec<String> = (0..ndim).map(|d| format!("n{d}")).collect();
-    for (_, [a, b]) in source.squares().chain(target.squares()) {
-        sizes[b] = sizes[a].clone();
-    }
+    let sizes = size_names([source, target], ndim);
     let mut out = String::new();
     let mut annotation = |format: &Format, name: &str| {
         if format.is_dense() {
@@ -279,6 +294,15 @@ fn text([source, target]: [&Format; 2], [from_dtype, dtype]: [DType; 2], ndim: u
     line(&format!("B{element} = {value}"), false);
     out.push_str("    return B\n");
     out
+}
+
+/// Names the size of each dimension; both dimensions of a square have one name.
+fn size_names([source, target]: [&Format; 2], ndim: usize) -> Vec<String> {
+    let mut sizes: Vec<String> = (0..ndim).map(|d| format!("n{d}")).collect();
+    for (_, [a, b]) in source.squares().chain(target.squares()) {
+        sizes[b] = sizes[a].clone();
+    }
+    sizes
 }
 
 /// Makes a variable of each size; sizes of one name are one.

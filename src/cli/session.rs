@@ -100,7 +100,8 @@ pub fn print_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Compiles for the given sizes; with `--generic`, for all sizes, with the given ones as hints.
+/// Compiles for the given sizes; with `--generic`, for all sizes, with the given ones as hints. Sizes beyond 2^31 - 1
+/// are compiled in nevertheless: they make indices i64.
 pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Result<Function, Failure> {
     if session.must_measure() {
         progress::while_measuring(taffeta::measure);
@@ -109,8 +110,9 @@ pub fn compile(session: &mut Session, args: &ProgramArgs, sizes: &[i64]) -> Resu
     let sizes: Vec<(String, i64)> = names.zip(sizes.iter().copied()).collect();
     let function = match args.generic {
         true => {
-            session.expect(sizes);
-            session.compile(&[])?
+            session.expect(sizes.clone());
+            let large: Vec<(String, i64)> = sizes.into_iter().filter(|(_, n)| *n > i64::from(i32::MAX)).collect();
+            session.compile(&large)?
         }
         false => session.compile(&sizes)?,
     };

@@ -119,11 +119,6 @@ struct Attempt {
 /// Prepares one tensor.
 fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<Strategy, Diagnostic> {
     let Attempt { span, by_dimension, are_followed } = attempt;
-    if tensor.role.is_local() && tensor.format.is_symmetric() {
-        let text = format!("cannot assemble the local tensor `{}` yet in `{}`", tensor.symbol, tensor.format);
-        let help = "store all elements of it, or make it a result";
-        return Err(Diagnostic::new("storage::assembly", text).at(span).help(help));
-    }
     let func = without_fills(&out.func, tensor);
     let writes = writes(scope(&func, tensor), &tensor.symbol);
     let demands = demands(tensor, &writes);

@@ -92,6 +92,21 @@ fn shapes_fills_and_empty_tensors() {
     }
 }
 
+/// Checks that indices are i64 where a dimension has more than 2^31 coordinates.
+#[test]
+fn large_dimensions_have_large_indices() {
+    let (options, size) = (Options::default().optimize(false), 3_000_000_000);
+    let (at, values) = (vec![0, 0, 6, 2_999_999_998, 2_999_999_998, 4], Buffer::F64(vec![1.5, 2.0, -1.0]));
+    let given = Stored::pack(&[size, size], &format("coo"), &at, &values).expect("it fits");
+    for to in ["dcsr", "hicoo", "format(hashed, hashed)"] {
+        let found = convert(&given, &format(to), &options).unwrap_or_else(|e| panic!("{to}: {e}"));
+        let back = convert(&found, &format("coo"), &options).unwrap_or_else(|e| panic!("{to}: {e}"));
+        let (mut indices, values) = back.listed().expect("it is small");
+        indices.extend((0..values.len()).map(|k| (2.0 * values.get_f64(k)) as i64));
+        assert_eq!(indices, [at.clone(), vec![3, 4, -2]].concat(), "{to}");
+    }
+}
+
 #[test]
 fn tensors_that_a_format_cannot_hold_are_refused() {
     let options = Options::default().optimize(false);

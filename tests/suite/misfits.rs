@@ -145,6 +145,28 @@ fn arguments_are_converted_by_their_levels() {
     }
 }
 
+/// Checks that local tensors hold what results hold, in the interpreter as well.
+#[test]
+fn local_tensors_are_symmetric_or_stop() {
+    let nan = f64::NAN;
+    let even = matrix(&[&[1.5, 0.0, 2.0], &[0.0, -1.0, nan], &[2.0, nan, 0.0]]);
+    let odd = matrix(&[&[1.5, 0.0, 2.0], &[0.0, -1.0, 0.0], &[3.0, 0.0, 0.0]]);
+    for a in [&even, &odd] {
+        agrees("mirrored", a);
+    }
+    agrees("mirrored_argument", &even);
+    agrees("two_points", &matrix(&[&[0.0, 1.0], &[2.0, 0.0]]));
+    let differ = "at (2, 0): `symmetric` stores one value for it and its mirror image, which differ";
+    for backend in [Backend::C, Backend::Interp] {
+        for (entry, text) in
+            [("mirrored_argument", differ), ("two_points", "at (0, 2): `point` stores another one there")]
+        {
+            let error = run(entry, &odd, backend).err().unwrap_or_else(|| panic!("{entry} holds all"));
+            assert!(error.contains("run::storage") && error.replace("\n  │ ", " ").contains(text), "{entry}: {error}");
+        }
+    }
+}
+
 /// Checks that a condition on an element out of range stops the program, as a value does.
 #[test]
 fn conditions_on_elements_out_of_range_stop() {

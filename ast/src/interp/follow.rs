@@ -23,7 +23,11 @@ impl Machine<'_> {
 
     /// Returns the offset at which an element's value is kept.
     pub(super) fn place(&self, slot: usize, offset: usize) -> usize {
-        self.follows[slot].filter(|_| self.sums(slot)).map_or(offset, |of| self.cells[of].first(offset))
+        match self.follows[slot] {
+            Some(of) if self.sums(slot) => self.cells[of].first(offset),
+            Some(_) => offset,
+            None => self.image(slot, offset),
+        }
     }
 
     fn sums(&self, slot: usize) -> bool {

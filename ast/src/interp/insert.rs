@@ -32,32 +32,64 @@ impl Machine<'_> {
         if !self.inserts(slot) {
             return Ok(None);
         }
-        self.check_points(slot)?;
         let cell = &self.cells[slot];
         let Some(value) = cell.value() else { return Ok(None) };
         if self.tensors[slot].format.is_symmetric() {
-            return self.mirrored(slot, value).map(Some);
+            return Ok(Some(self.mirrored(slot, value)));
         }
         Ok(Some(value.only(self.fill(slot), |k| cell.stores(k))))
     }
 
-    /// Stores the mirror images of all elements of a symmetric result, which must agree with them.
-    fn mirrored(&self, slot: usize, mut value: Value) -> Run<Value> {
-        let (cell, format) = (&self.cells[slot], &self.tensors[slot].format);
+    /// Returns the offset of an element's mirror images in a symmetric tensor, and its own.
+    fn images(&self, slot: usize, offset: usize) -> Vec<usize> {
+        let (shape, format) = (&self.tensors[slot].shape, &self.tensors[slot].format);
+        let size = |d: usize| self.cells[slot].size(d) as usize;
+        let offset_of = |at: &Vec<i64>| (0..shape.len()).fold(0, |o, d| o * size(d) + at[d] as usize);
+        format.others(&self.indices(slot, offset)).iter().map(offset_of).collect()
+    }
+
+    /// Returns the offset of the element that was stored for an element and its mirror images; its own, if none was.
+    pub(super) fn image(&self, slot: usize, offset: usize) -> usize {
+        let cell = &self.cells[slot];
+        if cell.stores(offset) || !self.tensors[slot].format.is_symmetric() || !self.inserts(slot) {
+            return offset;
+        }
+        self.images(slot, offset).into_iter().find(|k| cell.stores(*k)).unwrap_or(offset)
+    }
+
+    /// Returns a symmetric result with the mirror images of all stored elements.
+    fn mirrored(&self, slot: usize, mut value: Value) -> Value {
+        let cell = &self.cells[slot];
         let mut stored = vec![false; value.data().len()];
         for k in (0..stored.len()).filter(|k| cell.stores(*k)) {
-            for at in format.others(&self.indices(slot, k)) {
-                let other = at.iter().zip(value.shape()).fold(0, |o, (i, n)| o * n + *i as usize);
-                if cell.stores(other) && !value.data().get(k).is_same(value.data().get(other)) {
-                    let text = "stores one value for it and its mirror image, which differ";
-                    return Err(self.misfit(slot, k.max(other), |l| l.kind == LevelKind::Symmetric, text));
-                }
+            for other in self.images(slot, k) {
                 stored[other] = true;
-                let own = cell.value_at(k);
-                value.data_mut().set(other, own);
+                value.data_mut().set(other, cell.value_at(k));
             }
         }
-        Ok(value.only(self.fill(slot), |k| stored[k]))
+        value.only(self.fill(slot), |k| stored[k])
+    }
+
+    /// Checks, after the last write, that a tensor holds the elements that were stored: those that share a value are
+    /// equal, and there is one at most in a fibre of a level `point`.
+    pub(super) fn check_held(&self, slot: usize) -> Run<()> {
+        self.check_shared_equal(slot)?;
+        if !self.inserts(slot) {
+            return Ok(());
+        }
+        self.check_points(slot)?;
+        let cell = &self.cells[slot];
+        if !self.tensors[slot].format.is_symmetric() {
+            return Ok(());
+        }
+        for k in (0..cell.len()).filter(|k| cell.stores(*k)) {
+            let differs = |other: &usize| cell.stores(*other) && !cell.value_at(k).is_same(cell.value_at(*other));
+            if let Some(other) = self.images(slot, k).into_iter().find(differs) {
+                let text = "stores one value for it and its mirror image, which differ";
+                return Err(self.misfit(slot, k.max(other), |l| l.kind == LevelKind::Symmetric, text));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that a fibre of a level `point` has one element at most.

@@ -184,7 +184,7 @@ impl Machine<'_> {
         let at = |kind: Box<ErrorKind>| RuntimeError { origin: code.origin.clone(), kind };
         match &code.kind {
             CodeKind::Allocate { slot, shape } => self.allocate(*slot, shape).map_err(at),
-            CodeKind::Release { slot } => self.check_shared_equal(*slot).map_err(at),
+            CodeKind::Release { slot } => self.check_held(*slot).map_err(at),
             CodeKind::For { slot, begin, end, step, body } => {
                 let (mut i, end, step) = self.range(begin, end, step).map_err(at)?;
                 while if step > 0 { i < end } else { i > end } {

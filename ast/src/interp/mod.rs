@@ -12,8 +12,8 @@
 //! Operators are defined in [`crate::scalar`], display of values in messages in [`crate::show`]: constructors of
 //! expressions need both, without the interpreter.
 //!
-//! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: `inout` parameters in a structured format, results
-//! and symmetric local tensors; loops over the reals.
+//! Unsupported constructs, refused with [`ErrorKind::Unsupported`]: `inout` parameters in a structured format; loops
+//! over the reals.
 
 mod error;
 mod fill;
@@ -99,7 +99,7 @@ pub fn run_printing(func: &Func, inputs: &Inputs, lines: &mut dyn FnMut(&str)) -
     }
     machine.block(&program.body)?;
     for (slot, origin) in program.agree {
-        machine.check_shared_equal(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
+        machine.check_held(slot).map_err(|kind| RuntimeError { origin: origin.clone(), kind })?;
     }
 
     // Structured results are returned as stored elements.

@@ -5,7 +5,7 @@ use super::error::{ErrorKind, RuntimeError};
 use crate::algebra::definitions;
 use crate::dtype::DType;
 use crate::expr::{Access, Expr, ExprKind};
-use crate::format::Pattern;
+use crate::format::{LevelKind, Pattern};
 use crate::func::Func;
 use crate::literal::Literal;
 use crate::op::Op;
@@ -212,9 +212,6 @@ impl<'a> Resolver<'a> {
             false if tensor.role == Role::InOut => {
                 return Err(ErrorKind::Unsupported("structured tensors that change in place"));
             }
-            false if tensor.role.is_local() && tensor.format.is_symmetric() => {
-                return Err(ErrorKind::Unsupported("symmetric local tensors"));
-            }
             false => self.follows.push(None),
         }
         self.structured |= !tensor.format.is_dense();
@@ -349,9 +346,14 @@ impl<'a> Resolver<'a> {
         Ok(Code { origin: s.origin(), kind })
     }
 
+    /// Notes the last write to a tensor whose format cannot hold any elements: it is checked after that.
     fn note_writer(&mut self, slot: usize, s: &'a Stmt) {
         let format = &self.tensors[slot].format;
-        if self.follows[slot].is_some() && !format.sums && !format.is_injective() {
+        let is_limited = match self.follows[slot] {
+            Some(_) => !format.sums && !format.is_injective(),
+            None => format.is_symmetric() || format.levels.iter().any(|l| l.kind == LevelKind::Point),
+        };
+        if is_limited {
             self.writers.insert(slot, s.origin());
         }
     }
