@@ -82,7 +82,8 @@ pub fn parse_format(text: &str, ndim: usize, file: Option<&Path>) -> Result<Form
     if let Some(file) = file {
         read(file.display().to_string(), context)?;
     }
-    let format = read("--to".into(), program).and_then(|program| program.logical("taffeta_target", &Options::default()));
+    let format =
+        read("--to".into(), program).and_then(|program| program.logical("taffeta_target", &Options::default()));
     let func = format.map_err(|e| {
         let wrong = |d: &Diagnostic| Diagnostic {
             message: format!("cannot read the format `{text}`: {}", d.message),

@@ -13,6 +13,7 @@ use crate::scheduler;
 use crate::store::{Store, stamp};
 use crate::timing::Timings;
 use std::io::Write as _;
+use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use taffeta_ast::{DType, Diagnostic, Func, SourceMap, Value, interp};
@@ -33,6 +34,8 @@ pub struct Function {
     contexts: Mutex<Vec<(u32, Context)>>,
     /// Sink of the lines that the program prints.
     lines: Lines,
+    /// Flag that cancels calls.
+    cancel: Option<Arc<AtomicI32>>,
 }
 
 /// Executable form of an entry.
@@ -93,7 +96,15 @@ impl Function {
                 (compiled.signature().logical().clone(), Code::C(Box::new(compiled)), sources)
             }
         };
-        Ok(Function { signature, code, sources, timings, contexts: Mutex::default(), lines: Arc::new(to_stdout) })
+        Ok(Function {
+            signature,
+            code,
+            sources,
+            timings,
+            contexts: Mutex::default(),
+            lines: Arc::new(to_stdout),
+            cancel: None,
+        })
     }
 
     /// Redirects the lines that the program prints (`print("x is", x)`) to a callback: without line ends, one at a
@@ -117,6 +128,30 @@ impl Function {
     #[must_use]
     pub fn on_print(self, lines: impl Fn(&str) + Send + Sync + 'static) -> Function {
         Function { lines: Arc::new(lines), ..self }
+    }
+
+    /// Lets calls stop with `run::cancelled` once the flag is not 0; any thread may set it. Compiled outer loops poll it,
+    /// the interpreter does not.
+    ///
+    /// ```
+    /// use std::sync::{Arc, atomic::AtomicI32};
+    /// let program = taffeta::Program::from_source("p.ft", "
+    /// def total(x: f64[n, m]) -> f64:
+    ///     s: f64 = 0
+    ///     for i in range(n):
+    ///         for j in range(m):
+    ///             s += x[i, j]
+    ///     return s
+    /// ")?;
+    /// let total = program.compile("total", &taffeta::Options::default())?.cancelled_by(Arc::new(AtomicI32::new(1)));
+    /// let x = ndarray::arr2(&[[1.0, 2.0]]);
+    /// let stopped = total.call().input("x", x.view()).run().expect_err("it is cancelled");
+    /// assert_eq!(stopped.report().diagnostics[0].code, "run::cancelled");
+    /// # Ok::<(), taffeta::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cancelled_by(self, flag: Arc<AtomicI32>) -> Function {
+        Function { cancel: Some(flag), ..self }
     }
 
     /// Returns names, types and shapes of parameters and results.
@@ -396,7 +431,11 @@ impl Function {
             Some(k) => free.swap_remove(k).1,
             None => Context::new(threads as usize),
         };
-        Ok(context.printing(self.lines.clone()))
+        let context = context.printing(self.lines.clone());
+        Ok(match &self.cancel {
+            Some(flag) => context.cancelled_by(flag.clone()),
+            None => context,
+        })
     }
 
     fn give_back(&self, threads: u32, context: Context) {
@@ -414,7 +453,8 @@ impl Function {
             | ErrorKind::Memory
             | ErrorKind::Size
             | ErrorKind::NonFinite
-            | ErrorKind::Misfit => Error::Run(report),
+            | ErrorKind::Misfit
+            | ErrorKind::Cancelled => Error::Run(report),
             ErrorKind::Call
             | ErrorKind::DType
             | ErrorKind::Shape

@@ -68,7 +68,8 @@ typedef enum taffeta_status {
     TAFFETA_ERROR_SIZE = 10,      /* a size, or the product of sizes, is out of range */
     TAFFETA_ERROR_NONFINITE = 11, /* a statement made a NaN or an infinity (only with this check compiled in) */
     TAFFETA_ERROR_STORAGE = 12,   /* the levels of a structured argument are not those of its format, or invalid */
-    TAFFETA_ERROR_MISFIT = 13     /* the format of a result or a local tensor cannot hold an element */
+    TAFFETA_ERROR_MISFIT = 13,    /* the format of a result or a local tensor cannot hold an element */
+    TAFFETA_ERROR_CANCELLED = 14  /* the caller cancelled the call; outputs have any contents */
 } taffeta_status;
 
 /* Kinds of levels. The manual shows the arrays of each kind. */
@@ -160,7 +161,7 @@ typedef struct taffeta_ctx {
     int32_t device;        /* reserved: 0 */
     taffeta_alloc_fn *alloc; /* makes the memory of results; NULL: the C library's malloc */
     void *alloc_data;      /* its first argument */
-    const volatile int32_t *cancel; /* reserved: NULL */
+    const volatile int32_t *cancel; /* outer loops stop once this is not 0; any thread may set it. NULL: never */
     void *stream;          /* reserved: NULL */
 } taffeta_ctx;
 

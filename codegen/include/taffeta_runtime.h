@@ -113,6 +113,16 @@ static inline TAFFETA_UNUSED int taf_failed(taffeta_ctx *ctx) {
     return status;
 }
 
+/* Returns whether the caller cancelled the call. */
+static inline TAFFETA_UNUSED bool taf_cancelled(const taffeta_ctx *ctx) {
+    return __builtin_expect(ctx->cancel != NULL, 0) && *ctx->cancel != 0;
+}
+
+/* Records that the caller cancelled the call. */
+static inline TAFFETA_UNUSED int taf_cancel(taffeta_ctx *ctx) {
+    return taf_fail(ctx, TAFFETA_ERROR_CANCELLED, -1, 0, "the caller cancelled the call");
+}
+
 /* Maximum number of threads of a parallel loop: OpenMP run-time libraries keep teams on the stack, and crash
    beyond it. */
 #define TAFFETA_MAX_THREADS 1024
@@ -256,9 +266,11 @@ static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings
 }
 
 /* Returns whether a region ends with this iteration, equally for all threads: a pause that a faster thread sets at the
-   next barrier is not counted. */
-static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meetings) {
+   next barrier is not counted. A cancelled call ends it with the next iteration. */
+static inline TAFFETA_UNUSED bool taf_pauses(const taffeta_ctx *ctx, taf_region *region, int64_t meetings) {
     const int64_t pause = __atomic_load_n(&region->pause, __ATOMIC_RELAXED);
+    if (pause == 0 && taf_thread() == 0 && taf_cancelled(ctx))
+        __atomic_store_n(&region->pause, meetings + 1, __ATOMIC_RELAXED);
     return pause != 0 && pause <= meetings;
 }
 
@@ -276,10 +288,10 @@ static inline TAFFETA_UNUSED void taf_meet(taf_region *region, int64_t *meetings
     (void)region;
     ++*meetings;
 }
-static inline TAFFETA_UNUSED bool taf_pauses(taf_region *region, int64_t meetings) {
+static inline TAFFETA_UNUSED bool taf_pauses(const taffeta_ctx *ctx, taf_region *region, int64_t meetings) {
     (void)region;
     (void)meetings;
-    return false;
+    return taf_cancelled(ctx);
 }
 #endif
 

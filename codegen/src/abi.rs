@@ -123,7 +123,7 @@ pub(crate) mod status {
     }
     statuses! {
         ASSERT 1, INDEX 2, ARITHMETIC 3, CALL 4, DTYPE 5, SHAPE 6, LAYOUT 7, ALIAS 8, MEMORY 9, SIZE 10,
-        NONFINITE 11, STORAGE 12, MISFIT 13
+        NONFINITE 11, STORAGE 12, MISFIT 13, CANCELLED 14
     }
 }
 

@@ -10,6 +10,7 @@ use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use taffeta_ast::{Buffer, DType, Diagnostic, SourceMap, Span, Value, with_buffer};
@@ -51,6 +52,7 @@ pub enum ErrorKind {
     NonFinite,
     Storage,
     Misfit,
+    Cancelled,
 }
 
 impl ErrorKind {
@@ -69,6 +71,7 @@ impl ErrorKind {
             status::NONFINITE => ErrorKind::NonFinite,
             status::STORAGE => ErrorKind::Storage,
             status::MISFIT => ErrorKind::Misfit,
+            status::CANCELLED => ErrorKind::Cancelled,
             status::CALL => ErrorKind::Call,
             // Unreachable with a library of this version.
             _ => ErrorKind::Call,
@@ -87,6 +90,7 @@ impl ErrorKind {
             ErrorKind::NonFinite => "run::nonfinite",
             ErrorKind::Storage => "data::storage",
             ErrorKind::Misfit => "run::storage",
+            ErrorKind::Cancelled => "run::cancelled",
             ErrorKind::Call | ErrorKind::DType | ErrorKind::Layout | ErrorKind::Alias => "run::input",
         }
     }
@@ -225,6 +229,7 @@ pub struct Context {
     threads: i32,
     arena: Option<Arena>,
     lines: Option<Lines>,
+    cancel: Option<Arc<AtomicI32>>,
 }
 
 impl std::fmt::Debug for Context {
@@ -236,7 +241,13 @@ impl std::fmt::Debug for Context {
 impl Context {
     /// Makes a context with `threads` threads for parallel loops; 0 leaves the number to OpenMP (`OMP_NUM_THREADS`).
     pub fn new(threads: usize) -> Context {
-        Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None, lines: None }
+        Context { threads: i32::try_from(threads).unwrap_or(i32::MAX), arena: None, lines: None, cancel: None }
+    }
+
+    /// Lets calls stop ([`ErrorKind::Cancelled`]) once a flag is not 0: outer loops poll it.
+    #[must_use]
+    pub fn cancelled_by(self, flag: Arc<AtomicI32>) -> Context {
+        Context { cancel: Some(flag), ..self }
     }
 
     /// Redirects printed lines to `lines`; by default, C writes them to its stdout.
@@ -374,6 +385,9 @@ impl Compiled {
         if let Some(lines) = &cx.lines {
             ctx.print = Some(print_line);
             ctx.print_data = std::ptr::from_ref(lines).cast_mut().cast();
+        }
+        if let Some(flag) = &cx.cancel {
+            ctx.cancel = flag.as_ptr().cast_const();
         }
         match &cx.arena {
             Some(arena) => {

@@ -4,6 +4,7 @@
 mod adbench;
 mod as_function;
 mod borrowed;
+mod cancelled;
 mod case;
 mod choices;
 #[path = "../cli/mod.rs"]

@@ -218,6 +218,17 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Exits if the caller has cancelled the call, where a condition says to look.
+    pub fn poll(&mut self, cond: &str) {
+        if matches!(self.error_exit, ErrorExit::Return) {
+            return self.out.line(format!("if ({cond}) return taf_cancel(ctx);"));
+        }
+        self.out.open(format!("if ({cond}) {{"));
+        self.out.line("taf_cancel(ctx);");
+        self.leave_failed();
+        self.out.close("}");
+    }
+
     /// Exits because of an error that is recorded already.
     pub fn leave_failed(&mut self) {
         match self.error_exit.clone() {

@@ -25,10 +25,13 @@ use super::partial_results::{Parts, Team};
 use rustc_hash::FxHashSet;
 use taffeta_analysis::query::effects;
 use taffeta_ast::stmt::Parallel;
-use taffeta_ast::{Access, Expr, ExprKind, Extent, Sharing, Stmt, StmtKind, Symbol};
+use taffeta_ast::{Access, Expr, ExprKind, Extent, Op, Sharing, Stmt, StmtKind, Symbol};
 
 /// Maximum number of lines of an outlined body for which a separate single-threaded loop is printed.
 const MAX_LINES_TWICE: usize = 60;
+
+/// Maximum number of iterations of a loop over a tile, which polls as one iteration.
+const MAX_TILE: i64 = 64;
 
 impl Emitter<'_> {
     pub fn for_loop(&mut self, l: &Loop<'_>) {
@@ -59,6 +62,17 @@ impl Emitter<'_> {
             self.out.line(first);
         }
         let vectorised = std::mem::replace(&mut self.vectorised, l.props.vectorize.is_some());
+        let polls = self.polls(&i, l);
+        match &polls {
+            Some(cond) if parallel => {
+                self.out.open(format!("if ({cond}) {{"));
+                self.out.line("taf_cancel(ctx);");
+                self.out.line("continue;");
+                self.out.close("}");
+            }
+            Some(cond) => self.poll(cond),
+            None => {}
+        }
         self.loops.push(l.iter.clone());
         let may_fail = match &l.props.parallel {
             None => {
@@ -91,10 +105,24 @@ impl Emitter<'_> {
         if around.is_some() {
             self.region = around;
             self.meet(may_fail);
-        } else if may_fail {
+        } else if may_fail || parallel && polls.is_some() {
             self.out.open("if (taf_failed(ctx)) {");
             self.leave_failed();
             self.out.close("}");
+        }
+    }
+
+    /// Returns the condition under which an iteration of a loop polls whether the call is cancelled: outermost loops
+    /// do, sequential ones over single loops once in 64 iterations. The compiler must see vector loops and the loops of a region
+    /// as they are.
+    fn polls(&self, i: &str, l: &Loop<'_>) -> Option<String> {
+        if !self.loops.is_empty() || l.props.vectorize.is_some() {
+            return None;
+        }
+        match depth(l.body) {
+            0 => None,
+            1 if l.props.parallel.is_none() => Some(format!("({i} & 63) == 0 && taf_cancelled(ctx)")),
+            _ => Some("taf_cancelled(ctx)".to_string()),
         }
     }
 
@@ -249,6 +277,21 @@ impl Emitter<'_> {
         self.leaves = outer_leaves;
         may_fail
     }
+}
+
+/// Returns the depth of the loops in a statement, without those of a tile.
+fn depth(s: &Stmt) -> usize {
+    let is_short = |e: &Expr| e.as_int().is_some_and(|trips| trips <= MAX_TILE);
+    let own = match s.kind() {
+        StmtKind::For { extent: Extent::Range { begin, end, .. }, .. } => {
+            let trips = end.minus(begin);
+            let least = matches!(trips.kind(), ExprKind::Apply(Op::Min, args) if args.iter().any(is_short));
+            usize::from(!least && !is_short(&trips))
+        }
+        StmtKind::While { .. } => 1,
+        _ => 0,
+    };
+    own + s.kind().inside().map(depth).max().unwrap_or(0)
 }
 
 /// Returns whether a loop traverses rows selected by an index array: loops inside use a scalar, read from an integer

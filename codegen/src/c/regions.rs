@@ -4,6 +4,7 @@
 //! ```text
 //! int64_t t_next = 0;
 //! while (t_next < steps) {
+//!     if (taf_cancelled(ctx)) return taf_cancel(ctx);
 //!     const int64_t t_first = t_next;
 //!     taf_region t_region = taf_fork(taf_threads(ctx));
 //! #pragma omp parallel num_threads(t_region.threads)
@@ -18,7 +19,7 @@
 //!             if (taf_thread() == 0) f_t_alone(b, c, t);
 //!             taf_meet(&t_region, &t_meetings);
 //!             t++;
-//!         } while (t < steps && !taf_pauses(&t_region, t_meetings));
+//!         } while (t < steps && !taf_pauses(ctx, &t_region, t_meetings));
 //!         if (taf_thread() == 0) t_next = t;
 //!         taf_leave(&t_region);
 //!     }
@@ -64,6 +65,7 @@ impl Emitter<'_> {
 
         self.out.line(format!("int64_t {next} = {begin_text};"));
         self.out.open(format!("while ({next} {less} {end_text}) {{"));
+        self.poll("taf_cancelled(ctx)");
         self.out.line(format!("const int64_t {first} = {next};"));
         self.out.line(format!("taf_region {name} = taf_fork({threads});"));
         self.out.pragma(&format!("omp parallel num_threads({name}.threads)"));
@@ -88,7 +90,7 @@ impl Emitter<'_> {
             -1 => format!("{i}--;"),
             s => format!("{i} {} {};", if s > 0 { "+=" } else { "-=" }, s.unsigned_abs()),
         });
-        self.out.close(&format!("}} while ({i} {less} {end_text} && !taf_pauses(&{name}, {meetings}));"));
+        self.out.close(&format!("}} while ({i} {less} {end_text} && !taf_pauses(ctx, &{name}, {meetings}));"));
         self.out.line(format!("if (taf_thread() == 0) {next} = {i};"));
         if may_fail {
             self.out.label(&label);

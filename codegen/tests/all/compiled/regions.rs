@@ -221,7 +221,7 @@ int main(void) {
                 if (failed[me]) goto end;
                 taf_meet(&region, &meetings);
                 iterations[me]++;
-            } while (iterations[me] < 10 && !taf_pauses(&region, meetings));
+            } while (iterations[me] < 10 && !taf_pauses(&ctx, &region, meetings));
         end:;
             count[me] = meetings;
         }

@@ -25,6 +25,7 @@ fn matmul_reads_like_handwritten_code() {
                 (void)ctx; (void)plan; (void)arena; (void)n; (void)p; (void)m;
                 /* test.ft:1: x */
                 for (int64_t i = 0; i < n; i++) {
+                    if (taf_cancelled(ctx)) return taf_cancel(ctx);
                     /* test.ft:2: x */
                     for (int64_t j = 0; j < m; j++) {
                         /* test.ft:3: x */
@@ -53,12 +54,14 @@ fn circular_diff_checks_indices_outside_of_the_inner_loop() {
                 (void)ctx; (void)plan; (void)arena; (void)n_faces; (void)feats;
                 /* test.ft:1: x */
                 for (int64_t y_d0 = 0; y_d0 < n_faces; y_d0++) {
+                    if ((y_d0 & 63) == 0 && taf_cancelled(ctx)) return taf_cancel(ctx);
                     for (int64_t y_d1 = 0; y_d1 < feats; y_d1++) {
                         y[y_d0 * feats + y_d1] = 0.0f;
                     }
                 }
                 /* test.ft:2: x */
                 for (int64_t i = 0; i < n_faces; i++) {
+                    if ((i & 63) == 0 && taf_cancelled(ctx)) return taf_cancel(ctx);
                     /* test.ft:3: x */
                     for (int64_t j = 0; j < 3; j++) {
                         /* test.ft:4: x */
