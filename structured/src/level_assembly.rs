@@ -41,6 +41,11 @@ pub(crate) trait LevelAssembly: Sync {
         None
     }
 
+    /// Returns whether neighbours with equal values are joined, so that a run may be entered as one ([`Path::run_end`]).
+    fn joins(&self) -> bool {
+        false
+    }
+
     /// Returns whether elements must come in the order of their coordinates.
     fn is_ordered(&self) -> bool {
         true
@@ -303,6 +308,8 @@ pub(crate) struct Path<'a> {
     pub(crate) position: Expr,
     /// Coordinate in the level above.
     pub(crate) coordinate: Expr,
+    /// End of the run of equal elements that begins with this one, in a level that joins them.
+    pub(crate) run_end: Option<Expr>,
     /// Statements before the value is stored.
     pub(crate) all: Vec<Stmt>,
     /// Statements after the value is stored.
@@ -319,8 +326,9 @@ impl<'a> Path<'a> {
     ) -> Path<'a> {
         let [position, coordinate] = [(); 2].map(|()| Expr::int(0));
         let (all, last, origin) = (Vec::new(), Vec::new(), origin.clone());
-        let (reserved, opened) = (&[], &[]);
-        Path { tensor, assembly, origin, from: 0, coordinates, reserved, opened, position, coordinate, all, last }
+        let (reserved, opened, run_end) = (&[], &[], None);
+        let from = 0;
+        Path { tensor, assembly, origin, from, coordinates, reserved, opened, position, coordinate, run_end, all, last }
     }
 
     /// Returns the parent of the next level's fibre.

@@ -45,8 +45,8 @@
 //! - `conditional_access`: operands evaluated under a condition, which become branches if they need a search;
 //! - `workspace`: local tensors into which elements are inserted; `append`: writes to tensors that the program makes,
 //!   and `collect`: the elements of such a tensor from a list of its writes;
-//! - `steppers`, `search`, `run_reductions`: loops over positions and merges, searches for positions, and reductions
-//!   over runs;
+//! - `steppers`, `search`, `run_reductions`, `run_stores`: loops over positions and merges, searches for positions,
+//!   reductions over runs, and runs that are appended;
 //! - `state`, `nest`: the state of lowering, and loops under construction; `exprs`, `scalars`: queries and helpers.
 
 mod append;
@@ -76,6 +76,7 @@ mod remapping;
 mod reserve;
 mod reversed_loops;
 mod run_reductions;
+mod run_stores;
 mod scalars;
 mod scopes;
 mod search;

@@ -7,7 +7,7 @@ use taffeta::structured::Stored;
 use taffeta::{Options, Program, convert};
 
 /// Returns a format of matrices by its text.
-fn format(text: &str) -> Format {
+pub(crate) fn format(text: &str) -> Format {
     let program = Program::from_source("p.ft", &format!("def f(A: f64[n, n] @ {text}) -> i64:\n    return 0\n"));
     let func = program.and_then(|p| p.logical("f", &Options::default())).unwrap_or_else(|e| panic!("{text}: {e}"));
     Format { pattern: None, ..func.params[0].tensor.format.clone() }

@@ -19,6 +19,7 @@ mod cycles;
 mod differential;
 mod docs;
 mod examples;
+mod figures;
 mod forked;
 mod formats;
 mod gradients;

@@ -103,12 +103,16 @@ impl LevelAssembly for RunLength {
         true
     }
 
+    fn joins(&self) -> bool {
+        true
+    }
+
     fn enter(&self, path: &mut Path<'_>, k: usize, coordinate: &Expr) {
         path.open(self, k);
         let (parent, origin) = (path.position.clone(), path.origin.clone());
         path.all.push(filled(path.assembly, k, &parent, coordinate, &origin));
-        let value = path.value();
-        path.all.push(added(path.assembly, k, &parent, &value, &coordinate.plus(&Expr::int(1)), &origin));
+        let (value, end) = (path.value(), path.run_end.clone().unwrap_or(coordinate.plus(&Expr::int(1))));
+        path.all.push(added(path.assembly, k, &parent, &value, &end, &origin));
     }
 
     fn finish(&self, assembly: &AssembledArrays, k: usize, parent: &Expr, origin: &Origin) -> Option<Stmt> {

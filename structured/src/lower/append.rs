@@ -139,6 +139,7 @@ impl Lower {
                 from,
                 position: above(at).positions.first,
                 coordinate: above(at).coordinate,
+                run_end: self.run_end.clone(),
                 ..Path::new(&tensor, assembly, &coordinates, &origin)
             },
         };
@@ -243,7 +244,8 @@ impl Lower {
 pub(super) fn path(mut path: Path<'_>) -> Path<'_> {
     let assembly = path.assembly;
     for ((k, own), coordinate) in assembly.levels.iter().enumerate().skip(path.from).zip(path.coordinates) {
-        if let Some(index) = own.how.largest(coordinate) {
+        let last = path.run_end.as_ref().filter(|_| own.how.joins()).map(|end| end.minus(&Expr::int(1)));
+        if let Some(index) = own.how.largest(last.as_ref().unwrap_or(coordinate)) {
             path.all.extend(path.index_check(k, coordinate, &index));
         }
         own.how.enter(&mut path, k, coordinate);

@@ -257,9 +257,14 @@ impl Lower {
                 } else {
                     (iter.clone(), body.clone())
                 };
+                let appends_runs = self.appends_runs(&body, &iter);
+                let run_end = std::mem::replace(&mut self.run_end, appends_runs.then(|| end.clone()));
                 let body = self.stmt(&self.resolve_positions(&body, &inside), &inside);
+                self.run_end = run_end;
                 let body = nest.block(nest.stays_inside(&iter, [begin, end]).into_iter().chain([body]));
-                let extent = Extent::Range { begin: begin.clone(), end: end.clone(), step: Expr::int(1) };
+                // (A run has one iteration, if any.)
+                let last = if appends_runs { begin.plus(&Expr::int(1)).min_with(end) } else { end.clone() };
+                let extent = Extent::Range { begin: begin.clone(), end: last, step: Expr::int(1) };
                 nest.statement(StmtKind::For { iter, extent, props: nest.props.clone(), body }, "gap")
             }
         }

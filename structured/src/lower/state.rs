@@ -61,6 +61,8 @@ pub(super) struct Lower {
     pub(super) passes: FxHashMap<Symbol, Pass>,
     /// Room made for the elements that enclosing loops append.
     pub(super) reserved: Reserved,
+    /// End of the run that writes append, in the body of a loop over a run.
+    pub(super) run_end: Option<Expr>,
     /// Tensors that stand for one of the program in messages, which they do not name, with the dimension for each of
     /// theirs.
     pub(super) stands_for: RefCell<FxHashMap<Symbol, (Symbol, Vec<usize>)>>,
