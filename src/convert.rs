@@ -29,6 +29,9 @@ use taffeta_ast::{Buffer, DType, Diagnostic, Expr, Literal, Symbol, print, scala
 use taffeta_frontend::Source;
 use taffeta_structured::{Stored, Unpackable, arrays_of};
 
+/// Errors of the compilation of a conversion, which is packed instead.
+const PACKS: [&str; 2] = ["lower::unsupported", "toolchain::missing"];
+
 /// Converts a tensor to another format. Explicit fill values are kept from lists, and left out where a level of the
 /// source stores coordinates that no store came to. A format without a fill takes that of the source.
 ///
@@ -177,8 +180,8 @@ impl Conversion {
         let options = options.clone().schedule(None).sizes(sizes.filter(|(_, n)| *n > i64::from(i32::MAX)));
         let function = match program.compile("convert", &options) {
             Ok(function) => function,
-            // Lists without order that name blocks several times (hicoo) are in no loop.
-            Err(e) if e.report().diagnostics.iter().all(|d| d.code == "lower::unsupported") => {
+            // Packing serves where no loop can traverse the source, and where there is no C compiler.
+            Err(e) if e.report().diagnostics.iter().all(|d| PACKS.contains(&d.code)) => {
                 return repacked(tensor, target, dtype, fill);
             }
             Err(e) => return Err(e),

@@ -158,3 +158,17 @@ fn faults_name_the_element_and_leave_the_file() {
     let err = refused(&["convert", "none.mtx", "--to", "csr"]);
     assert!(err.contains("none.mtx"), "{err}");
 }
+
+/// Checks that tensors are packed where there is no C compiler.
+#[test]
+fn conversions_need_no_compiler() {
+    let folder = folder();
+    for (name, compiler) in [("with.npz", None), ("without.npz", Some("no-such-compiler"))] {
+        let mut command = folder.command(&["convert", "a.mtx", "--to", "csc", "--output", name]);
+        compiler.map(|compiler| command.env("CC", compiler).env("TAFFETA_CACHE_DIR", folder.path().join("cache")));
+        let (status, _, err) = finish(&mut command);
+        assert_eq!(status, 0, "{name}: {err}");
+    }
+    let [with, without] = ["with.npz", "without.npz"].map(|name| std::fs::read(folder.path().join(name)).ok());
+    assert!(with.is_some() && with == without);
+}

@@ -136,9 +136,10 @@ impl Machine<'_> {
     }
 
     /// Returns whether an expression is constant, or a select whose condition, on indices or fills, chooses a constant.
-    fn is_constant(&self, node: &Node) -> Run<bool> {
+    pub(super) fn is_constant(&self, node: &Node) -> Run<bool> {
         Ok(match node {
             Node::Const(_) => true,
+            Node::Structured(inner) => self.is_constant(inner)?,
             Node::Select(args) => {
                 let cond = self.filled(&args[0])?;
                 let chosen = if cond.value == Literal::Bool(true) { &args[1] } else { &args[2] };

@@ -6,7 +6,7 @@
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
-use super::{Inputs, fill::Filled};
+use super::Inputs;
 use crate::algebra::leaves_fill;
 use crate::literal::Literal;
 use crate::op::Op;
@@ -89,8 +89,8 @@ impl Machine<'_> {
         if self.tensors[slot].format.drops {
             return Ok(());
         }
-        let Filled { value: v, of_fill } = self.filled(value)?;
-        if keeps((of_fill || matches!(value, Node::Const(_))).then_some(v)) {
+        let v = self.filled(value)?;
+        if keeps(self.is_known(&v, value)?.then_some(v.value)) {
             return Ok(());
         }
         let (tensor, indices) = (self.tensors[slot].symbol.name().to_string(), self.indices(slot, offset));

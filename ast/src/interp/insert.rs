@@ -131,7 +131,7 @@ impl Machine<'_> {
 
     pub(super) fn insert(&mut self, slot: usize, offset: usize, value: &Node) -> Run<()> {
         let (v, fill) = (self.filled(value)?, self.fill(slot));
-        if !self.cells[slot].stores(offset) && is_known(&v, value) && v.value == fill {
+        if !self.cells[slot].stores(offset) && self.is_known(&v, value)? && v.value == fill {
             self.cells[slot].keep(offset);
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Machine<'_> {
 
     pub(super) fn insert_reduced(&mut self, slot: usize, offset: usize, op: Op, value: &Node) -> Run<()> {
         let v = self.filled(value)?;
-        let known = is_known(&v, value).then_some(v.value);
+        let known = self.is_known(&v, value)?.then_some(v.value);
         if !self.cells[slot].stores(offset) && leaves_fill(op, self.tensors[slot].dtype, self.fill(slot), known) {
             return Ok(());
         }
@@ -150,9 +150,9 @@ impl Machine<'_> {
         self.cells[slot].insert(offset);
         self.reduce_filled(slot, offset, op, v)
     }
-}
 
-/// Returns whether a value is known at compile time.
-fn is_known(v: &Filled, node: &Node) -> bool {
-    v.of_fill || matches!(node, Node::Const(_))
+    /// Returns whether a value comes from constants and fills alone.
+    pub(super) fn is_known(&self, v: &Filled, node: &Node) -> Run<bool> {
+        Ok(v.of_fill || self.is_constant(node)?)
+    }
 }

@@ -134,7 +134,15 @@ impl Choices<'_> {
         // A store writes its value whether or not it derives from the fill, unless the target is an element of a
         // pattern.
         let target = access::target(s).filter(|e| self.may_be_fill(e));
-        access::exprs(s).iter().find_map(|e| self.choice_in(e, target.is_none() && stored_as_is == Some(e), false))
+        // A constant may leave an element of a pattern the fill.
+        let leaves = |e: &Expr| match s.kind() {
+            StmtKind::Store { value, .. } | StmtKind::ReduceTo { value, .. } => {
+                target.is_some() && value == e && may_be_constant(e)
+            }
+            _ => false,
+        };
+        let all = access::exprs(s);
+        all.iter().find_map(|e| self.choice_in(e, target.is_none() && stored_as_is == Some(e), leaves(e)))
     }
 
     /// Searches an expression for the condition of a `select` whose choice may decide whether a value derives from the

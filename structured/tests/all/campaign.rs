@@ -7,7 +7,7 @@ use cases::generate::FORMATS;
 use cases::kernels::{self, KERNELS, any};
 use cases::tried::{Went, tried};
 use cases::ways::Way;
-use cases::{Case, case, small, ways};
+use cases::{Case, assembled, case, small, ways};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use taffeta_ast::format::Format;
@@ -92,6 +92,16 @@ fn random_programs_agree() {
     assert!(20 * refused < counts.agree, "{refused} of {most} programs are refused");
     assert!(10 * counts.end > 9 * counts.agree, "only {} programs come to their end", counts.end);
     assert!(2 * counts.dense > counts.agree, "only {} programs are compared with all elements", counts.dense);
+}
+
+/// Checks random programs that make tensors in random formats: the arrays are those of the packed elements.
+#[test]
+fn programs_that_assemble_agree() {
+    let (first, most) = seeds(200);
+    let counts = counted((first..first + most).map(assembled).collect(), plain);
+    let refused: usize = counts.refused.values().sum();
+    assert!(2 * refused < counts.agree, "{refused} of {most} programs are refused");
+    assert!(2 * counts.end > counts.agree, "only {} programs come to their end", counts.end);
 }
 
 /// Checks each format at the operands of every fourth kernel, with random formats of the other operands.

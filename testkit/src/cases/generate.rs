@@ -20,6 +20,15 @@ pub static REMAPPED: LazyLock<Vec<Format>> = LazyLock::new(crate::random::remapp
 
 /// Generates the case of a seed.
 pub fn case(seed: u64) -> Case {
+    generated(seed, false)
+}
+
+/// Generates the case of a seed, with results that have patterns of their own.
+pub fn assembled(seed: u64) -> Case {
+    generated(seed, true)
+}
+
+fn generated(seed: u64, assembles: bool) -> Case {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66);
     random.next(2);
     let kind = match random.next(10) {
@@ -39,6 +48,7 @@ pub fn case(seed: u64) -> Case {
         locals: Vec::new(),
         names: 0,
         infinite: false,
+        assembles,
     };
     g.structured();
     let mut body = Vec::new();
@@ -72,6 +82,8 @@ pub(super) struct Generator {
     names: usize,
     /// Whether a fill is infinite: of two infinite fills with different signs, either may annihilate the other.
     pub(super) infinite: bool,
+    /// Whether results may have patterns of their own.
+    pub(super) assembles: bool,
 }
 
 pub(super) fn leaf(sort: Sort, text: impl Into<String>) -> Text {
@@ -354,6 +366,23 @@ impl Generator {
         Stmt::Line(Text::of(Sort::Line, pattern, vec![value]))
     }
 
+    /// Picks a format of a result with a pattern of its own, which is filled with its first value.
+    fn made(&mut self, dims: &[&'static str], dtype: DType, first: &str) -> Option<Format> {
+        if dims.is_empty() || !self.chance(70) {
+            return None;
+        }
+        let format = self.format(dims.len(), dtype);
+        let fill = match first {
+            "inf" => Literal::Float(f64::INFINITY),
+            "-inf" => Literal::Float(f64::NEG_INFINITY),
+            "True" | "False" => Literal::Bool(first == "True"),
+            number if dtype.is_float() => Literal::Float(number.parse().unwrap_or(0.0)),
+            number => Literal::Int(number.parse().unwrap_or(0)),
+        };
+        let fits = !format.is_dense() && format.squares().all(|(_, [a, b])| dims[a] == dims[b]);
+        fits.then(|| Format { fill: Some(fill), ..format })
+    }
+
     /// Picks an element of a result at enclosing iterators, and declares the result if it is new.
     pub(super) fn target(&mut self) -> String {
         let count = self.random.next(4).min(2).min(self.iters.len());
@@ -369,7 +398,8 @@ impl Generator {
                 let first = self.first();
                 let alike = self.params.iter().find(|p| p.format.is_some() && p.dims == dims);
                 let of = alike.map(|p| p.of.clone().unwrap_or(p.name.clone())).filter(|_| self.chance(25));
-                self.results.push(Outcome { name: name.clone(), dtype, dims, first, of });
+                let format = if self.assembles && of.is_none() { self.made(&dims, dtype, &first) } else { None };
+                self.results.push(Outcome { name: name.clone(), dtype, dims, first, format, of });
                 name
             }
         };

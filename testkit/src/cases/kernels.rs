@@ -146,7 +146,7 @@ impl Kernel {
         let first = if self.tropical { "inf" } else { "0.0" };
         let result = |(name, of): &(&str, &str)| {
             let (name, first) = (name.to_string(), first.to_string());
-            Outcome { name, dtype: DType::F64, dims: dims(of), first, of: None }
+            Outcome { name, dtype: DType::F64, dims: dims(of), first, format: None, of: None }
         };
         let results = self.results.iter().map(result).collect();
         let mut random = Random(seed);

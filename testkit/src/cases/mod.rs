@@ -14,6 +14,6 @@ pub mod tried;
 mod values;
 pub mod ways;
 
-pub use generate::case;
+pub use generate::{assembled, case};
 pub use program::Case;
 pub use shrink::small;

@@ -72,6 +72,8 @@ pub struct Outcome {
     pub dtype: DType,
     pub dims: Vec<&'static str>,
     pub first: String,
+    /// Format of a result with a pattern of its own, whose fill is the initial value.
+    pub format: Option<Format>,
     /// Parameter whose pattern the result shares, if any: writes to other elements vanish.
     pub of: Option<String>,
 }
@@ -133,20 +135,29 @@ impl Case {
                 format!("{}: {}{}", p.name, typed(p.dtype, &p.dims), storage.unwrap_or_default())
             })
             .collect();
-        let result = |r: &Outcome| match r.of.as_ref().filter(|_| formats) {
-            Some(of) => format!("{} @ pattern({of}, drop=True)", typed(r.dtype, &r.dims)),
-            None => typed(r.dtype, &r.dims),
+        let result = |r: &Outcome| match (&r.of, &r.format) {
+            (Some(of), _) if formats => format!("{} @ pattern({of}, drop=True)", typed(r.dtype, &r.dims)),
+            (None, Some(f)) if formats => {
+                format!("{} @ {}", typed(r.dtype, &r.dims), f.text_with(&format!("stored_{}", r.name)))
+            }
+            _ => typed(r.dtype, &r.dims),
         };
         let results: Vec<String> = self.results.iter().map(result).collect();
         let results = if let [one] = &results[..] { one.clone() } else { format!("({})", results.join(", ")) };
         let mut out = String::new();
-        for p in self.params.iter().filter(|_| formats) {
-            if let Some(f) = p.format.as_ref().filter(|f| f.is_remapped() && p.of.is_none()) {
-                out += &format!("def stored_{}(i, j):\n    return {}\n\n\n", p.name, f.remap());
+        let params_formats = self.params.iter().filter(|p| p.of.is_none()).map(|p| (&p.name, &p.format));
+        let all = params_formats.chain(self.results.iter().map(|r| (&r.name, &r.format)));
+        for (name, format) in all.filter(|_| formats) {
+            if let Some(f) = format.as_ref().filter(|f| f.is_remapped()) {
+                out += &format!("def stored_{name}(i, j):\n    return {}\n\n\n", f.remap());
             }
         }
         out += &format!("def f({}) -> {results}:\n", params.join(", "));
-        for Outcome { name, dtype, dims, first, .. } in &self.results {
+        for Outcome { name, dtype, dims, first, format, .. } in &self.results {
+            if format.is_some() {
+                let _ = writeln!(out, "    {name} = full(({},), {first}, {dtype})", dims.join(", "));
+                continue;
+            }
             let zero = matches!(&first[..], "0.0" | "0" | "False");
             let mut inner = String::new();
             match dims.len() {

@@ -10,7 +10,7 @@ use taffeta_analysis::pass::simplify;
 use taffeta_ast::interp::{Inputs, Outputs, RuntimeError, run};
 use taffeta_ast::{Diagnostic, Func, Span, Tensor, Value, func, print, validate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
-use taffeta_structured::{Structured, lower};
+use taffeta_structured::{Stored, Structured, lower};
 
 /// Outcome of a case without a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +63,8 @@ impl Prepared {
         Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
     }
 
-    /// Converts results of the lowered program to those of the logical program: a result over a parameter's pattern is
-    /// an array of values alone.
-    pub fn whole(&self, results: Vec<Value>) -> Vec<Value> {
+    /// Converts results of the lowered program, and the arrays that it makes, to what [`Prepared::expected`] returns.
+    pub fn whole(&self, results: Vec<Value>, made: Vec<Value>) -> Vec<Value> {
         let whole = |(t, v): (&Arc<Tensor>, Value)| {
             let of = self
                 .func
@@ -77,7 +76,27 @@ impl Prepared {
                 None => v,
             }
         };
-        self.func.results.iter().zip(results).map(whole).collect()
+        let given = self.func.results.iter().filter(|t| !self.func.assembles(t));
+        given.zip(results).map(whole).chain(made).collect()
+    }
+
+    /// Returns results of the logical program; those with a pattern of their own follow, as the arrays of their format.
+    ///
+    /// # Errors
+    ///
+    /// Elements that the format cannot hold.
+    pub fn expected(&self, results: Vec<Value>) -> Result<Vec<Value>, String> {
+        let (mut whole, mut made) = (Vec::new(), Vec::new());
+        for (t, v) in self.func.results.iter().zip(results) {
+            if !self.func.assembles(t) {
+                whole.push(v);
+                continue;
+            }
+            let places = v.places().ok_or("a result with a pattern is no sparse value")?;
+            let packed = Stored::pack(v.shape(), &t.format, &places.indices, v.data()).map_err(|e| e.to_string())?;
+            made.extend(packed.arrays().iter().cloned());
+        }
+        Ok(whole.into_iter().chain(made).collect())
     }
 
     /// Runs the case's program without formats, in which every operand is evaluated.
@@ -108,8 +127,15 @@ impl Prepared {
             (Ok(_), Err(_)) if self.without_formats()?.is_err() => return Ok(Went::Agrees { ends: false, dense }),
             _ => {}
         }
-        let found = found.map(|out| Outputs { results: self.whole(out.results), ..out });
-        let wrong = differs(expected, &found, 1e-9);
+        let found = found.map(|mut out| {
+            let made = std::mem::take(&mut out.made);
+            Outputs { results: self.whole(out.results, made), ..out }
+        });
+        let expected = match expected {
+            Ok(out) => Ok(Outputs { results: self.expected(out.results.clone())?, ..out.clone() }),
+            Err(e) => Err(e.clone()),
+        };
+        let wrong = differs(&expected, &found, 1e-9);
         wrong.map_or(Ok(Went::Agrees { ends: found.is_ok(), dense }), |d| Err(format!("lowered: {d}{}", text())))
     }
 }
@@ -194,6 +220,6 @@ pub fn unequal(a: &Value, b: &Value, tolerance: f64) -> Option<String> {
     let scale = |x: f64| if x.is_finite() { x.abs().max(1.0) } else { 0.0 };
     let same = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= tolerance * scale(x);
     let (x, y) = (a.numbers(), b.numbers());
-    let all = a.shape() == b.shape() && x.iter().zip(&y).all(|(x, y)| same(*x, *y));
+    let all = a.shape() == b.shape() && x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| same(*x, *y));
     (!all).then(|| format!("gives {y:?}, expected {x:?}"))
 }

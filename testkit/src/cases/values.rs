@@ -82,7 +82,8 @@ impl Generator {
                 Text::of(Number, one, vec![cond])
             }
             2..4 if let Some(local) = self.local(Number) => local,
-            4 if !self.results.is_empty() && !self.iters.is_empty() => {
+            // (A result that is assembled is read after its last write alone.)
+            4 if !self.results.is_empty() && !self.iters.is_empty() && !self.assembles => {
                 let read = self.target();
                 match self.kind {
                     Kind::Integers => leaf(Number, format!("({read} % 9)")),
