@@ -54,6 +54,8 @@ pub(crate) struct Assembled {
     pub(crate) passes: Vec<Passes>,
     /// Tensors that are written rightly whichever order loops over lists without order have.
     pub(crate) any_order: FxHashSet<Symbol>,
+    /// Tensors to whose elements writes may come several times: their positions are computed.
+    pub(crate) repeated: FxHashSet<Symbol>,
     /// Warnings about tensors whose writes are sorted.
     pub(crate) warnings: Vec<Diagnostic>,
     /// Record of each tensor.
@@ -68,9 +70,10 @@ pub(crate) struct Assembled {
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
     let (tensors, workspaces, collected, passes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (warnings, explained) = (Vec::new(), Vec::new());
-    let any_order = FxHashSet::default();
+    let (any_order, repeated) = (FxHashSet::default(), FxHashSet::default());
+    let func_of = func.clone();
     let mut out =
-        Assembled { func: func.clone(), tensors, workspaces, collected, passes, any_order, warnings, explained };
+        Assembled { func: func_of, tensors, workspaces, collected, passes, any_order, repeated, warnings, explained };
     let mut found = Vec::new();
     for tensor in assembled(func) {
         let writes = writes(scope(func, &tensor), &tensor.symbol);
@@ -142,7 +145,12 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
         (None, None) => order::check(&func, tensor, &writes, (demands, lists)),
     };
     let (func, strategy, once) = match checked {
-        Ok(()) if demands.levels == 0 => (func, Strategy::Store, demands.once),
+        Ok(()) if demands.levels == 0 => {
+            if !demands.once {
+                out.repeated.insert(tensor.symbol.clone());
+            }
+            (func, Strategy::Store, demands.once)
+        }
         Ok(()) => (func, Strategy::Append, demands.once),
         Err(disorder) => {
             if let Some((func, workspace)) = in_workspace(&func, tensor, &writes, (disorder, lists)) {

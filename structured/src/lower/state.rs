@@ -57,6 +57,8 @@ pub(super) struct Lower {
     pub(super) held: FxHashMap<Symbol, Arc<Tensor>>,
     /// Tensors that are written rightly whichever order loops over lists without order have.
     pub(super) any_order: FxHashSet<Symbol>,
+    /// Tensors that the program makes, to whose elements writes may come several times.
+    pub(super) repeated: FxHashSet<Symbol>,
     /// Tensors that stand for another one in a pass over its writes.
     pub(super) passes: FxHashMap<Symbol, Pass>,
     /// Room made for the elements that enclosing loops append.

@@ -109,9 +109,12 @@ impl Lower {
             return s.clone();
         }
         let mut fresh = FxHashSet::default();
+        for tensor in self.repeated.iter().filter(|t| self.made.contains(t)) {
+            self.fresh(s, tensor, &mut fresh);
+        }
         s.walk(&mut |s| {
             if let StmtKind::VarDef { tensor, body } = s.kind()
-                && self.inserts(&tensor.symbol)
+                && (self.inserts(&tensor.symbol) || self.repeated.contains(&tensor.symbol))
             {
                 self.fresh(body, &tensor.symbol, &mut fresh);
             }
@@ -123,8 +126,9 @@ impl Lower {
         let inner = s.map(&mut |s| self.with_insertions(s, fresh), &mut Expr::clone);
         let Some(element) = access::target(&inner) else { return inner };
         let Some((t, at)) = load(&element).filter(|(t, _)| self.grown(t).is_some()) else { return inner };
-        // Appended elements are never stored before (`crate::assemble`).
-        let is_fresh = fresh.contains(&s.id()) || self.appends(&self.fibres[t].0);
+        // Appended elements are not stored before, unless writes may come to them several times (`crate::assemble`).
+        let tensor = &self.fibres[t].0;
+        let is_fresh = fresh.contains(&s.id()) || self.appends(tensor) && !self.repeated.contains(tensor);
         let last = Expr::int(if is_fresh { FRESH } else { MAYBE_STORED });
         let all = at.iter().cloned().chain([Access::from(last)]).collect();
         access::with_target(&inner, &with_locate(&Expr::load(t, all, element.dtype()), at.len()))
