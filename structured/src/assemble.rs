@@ -36,7 +36,9 @@ pub(crate) use passes::Passes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
-use taffeta_ast::{Diagnostic, Diagnostics, Expr, Func, Literal, Span, Stmt, StmtId, StmtKind, Symbol, Tensor};
+use taffeta_ast::{
+    DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Op, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
+};
 use writes::{items, order_of, reads, scope, writes};
 
 /// Program whose writes into assembled tensors append, each element once and in order.
@@ -291,10 +293,23 @@ fn stored(s: &Stmt, tensor: &Tensor) -> Stmt {
             if leaves_fill(op, tensor.dtype, fill, None) {
                 return Stmt::nop();
             }
-            let value = Expr::apply(op, vec![Expr::literal(fill, tensor.dtype), value.clone()]);
+            let value = reduced(op, fill, value, tensor.dtype);
             inner.with_kind(StmtKind::Store { tensor: t.clone(), indices: indices.clone(), value })
         }
         _ => inner,
+    }
+}
+
+/// Builds the value of an element that is the fill before a reduction. A constant that leaves it is the fill, also where
+/// a condition on indices chooses that constant.
+fn reduced(op: Op, fill: Literal, value: &Expr, dtype: DType) -> Expr {
+    match value.kind() {
+        ExprKind::Const(v) if leaves_fill(op, dtype, fill, Some(*v)) => Expr::literal(fill, dtype),
+        ExprKind::Apply(Op::Select, args) if args[0].is_of_indices() => {
+            let [then, other] = [&args[1], &args[2]].map(|e| reduced(op, fill, e, dtype));
+            Expr::apply(Op::Select, vec![args[0].clone(), then, other])
+        }
+        _ => Expr::apply(op, vec![Expr::literal(fill, dtype), value.clone()]),
     }
 }
 

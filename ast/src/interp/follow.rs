@@ -3,10 +3,10 @@
 //! identity updates. Where the parameter stores one value for several elements, so do adjoints, which sum the writes to
 //! them. Elsewhere each element has its own value; in the end, elements that share a stored value must be equal.
 
+use super::Inputs;
 use super::error::ErrorKind;
 use super::machine::{Machine, Run};
 use super::resolve::Node;
-use super::Inputs;
 use crate::algebra::leaves_fill;
 use crate::literal::Literal;
 use crate::op::Op;

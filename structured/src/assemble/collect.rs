@@ -13,9 +13,10 @@ use super::order::{self, Disorder};
 use super::writes::order_of;
 use crate::access;
 use std::sync::Arc;
+use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Func, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Func, Literal, Op, Stmt, StmtKind, Symbol, Tensor};
 
 /// List of the writes of a tensor.
 #[derive(Clone)]
@@ -44,6 +45,20 @@ pub(super) fn insert(
     let mut ops: Vec<Option<Op>> = writes.iter().map(operator).collect();
     ops.dedup();
     let [op] = ops[..] else { return Err(refused("and by different operators", "use one operator")) };
+    // In a list, the 0 of an element that is not stored would not annihilate an infinity or a NaN.
+    let is_dense = |e: &Expr| !e.any(&mut |e| matches!(e.kind(), ExprKind::Load(..)));
+    let value = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { value, .. } => is_dense(value),
+        _ => true,
+    };
+    let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
+    let counts = tensor.dtype.is_float() && !leaves_fill(Op::Mul, tensor.dtype, fill, None);
+    if op == Some(Op::Mul) && counts && !writes.iter().all(value) {
+        return Err(refused(
+            "and are multiplied",
+            "use a loop order in which each element is completed before the next",
+        ));
+    }
     if op.is_none() && !order::is_once(func, tensor, writes) {
         return Err(refused("and may be assigned several times", "use `+=`"));
     }

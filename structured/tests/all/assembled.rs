@@ -112,6 +112,8 @@ fn check(bodies: &[&str]) {
                     Ok(structured) => structured,
                     // Some operands cannot be read in every way.
                     Err(d) if d.0.iter().all(|d| d.code == "lower::unsupported") => continue,
+                    // Nor do lists of factors tell those that annihilate.
+                    Err(d) if d.0[0].message.ends_with("and are multiplied") => continue,
                     Err(d) => panic!("{:?}\n{text}", d.0[0].message),
                 };
                 lowers += 1;
@@ -182,6 +184,7 @@ fn every_format_is_assembled() {
                 Err(d) if d.0.iter().all(|d| d.code == "lower::unsupported") => continue,
                 // A list of writes cannot be sorted if they combine in different ways.
                 Err(d) if d.0[0].message.ends_with("by different operators") => continue,
+                Err(d) if d.0[0].message.ends_with("and are multiplied") => continue,
                 Err(d) => panic!("{:?}\n{format}\n{text}", d.0[0].message),
             };
             lowers += 1;
