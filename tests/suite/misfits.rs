@@ -167,6 +167,18 @@ fn local_tensors_are_symmetric_or_stop() {
     }
 }
 
+/// Checks that elements are stored over others, with the fill where nothing is stored.
+#[test]
+fn elements_are_stored_over_others() {
+    let a = matrix(&[&[1.5, -3.0, 2.0], &[0.0, -1.0, 0.0], &[-2.0, 4.0, 0.0]]);
+    for entry in ["overwritten_bits", "overwritten_triangle", "overwritten_rows"] {
+        agrees(entry, &a);
+    }
+    let out = run("overwritten_bits", &a, Backend::C).unwrap_or_else(|e| panic!("{e}"));
+    let found = out.value("C").expect("it is small").dense().expect("it is small").0.numbers();
+    assert_eq!(found, [0.0, -1.0, 0.0, -2.0, 4.0, 0.0, 1.5, -3.0, 2.0]);
+}
+
 /// Checks that a condition on an element out of range stops the program, as a value does.
 #[test]
 fn conditions_on_elements_out_of_range_stop() {
