@@ -384,7 +384,7 @@ impl Generator {
         // Of two infinities, the fill and the value, either may annihilate the other.
         let infinite = self.kind == Kind::Any && first.contains("inf");
         let fits = !infinite && !format.is_dense() && format.squares().all(|(_, [a, b])| dims[a] == dims[b]);
-        fits.then(|| Format { fill: Some(fill), ..format })
+        fits.then_some(Format { fill: Some(fill), ..format })
     }
 
     /// Picks an element of a result at enclosing iterators, and declares the result if it is new.
