@@ -145,7 +145,7 @@ fn arguments_are_converted_by_their_levels() {
     }
 }
 
-/// Checks that local tensors hold what results hold, in the interpreter as well.
+/// Checks that local tensors take the mirror images of elements, or stop, as results do.
 #[test]
 fn local_tensors_are_symmetric_or_stop() {
     let nan = f64::NAN;

@@ -1,4 +1,4 @@
-//! Loop nests over what a format stores, in the order of its storage: conversions go over their sources so.
+//! Loop nests over the stored elements of a format, in the order of its storage, as conversions traverse their sources.
 
 use super::{Coord, Format};
 use crate::expr::Expr;

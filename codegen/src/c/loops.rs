@@ -113,8 +113,8 @@ impl Emitter<'_> {
     }
 
     /// Returns the condition under which an iteration of a loop polls whether the call is cancelled: outermost loops
-    /// do, sequential ones over single loops once in 64 iterations. The compiler must see vector loops and the loops of a region
-    /// as they are.
+    /// do, sequential ones over single loops once in 64 iterations. The compiler must see vector loops as they are, and
+    /// a region polls for the loops in it (`regions`).
     fn polls(&self, i: &str, l: &Loop<'_>) -> Option<String> {
         if !self.loops.is_empty() || l.props.vectorize.is_some() {
             return None;

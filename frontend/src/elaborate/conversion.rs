@@ -29,7 +29,7 @@ pub(crate) fn alike(a: &Format, b: &Format) -> bool {
 }
 
 impl Elab<'_> {
-    /// Copies a value to a local tensor of this type. The warning names `what`, an argument or a result.
+    /// Copies a value to a local tensor of this type. The warning names the argument or the result.
     pub(crate) fn converted(&mut self, v: &Value, ty: TensorType, (name, what): (&str, &str), at: Span) -> R<Value> {
         let Some(l) = v.lazy() else { return Ok(v.clone()) };
         self.warn_of_format(what, v, &ty.format, at);

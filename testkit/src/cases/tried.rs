@@ -63,7 +63,7 @@ impl Prepared {
         Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
     }
 
-    /// Converts results of the lowered program, and the arrays that it makes, to what [`Prepared::expected`] returns.
+    /// Converts results of the lowered program, and the arrays that it makes, to the form of [`Prepared::expected`].
     pub fn whole(&self, results: Vec<Value>, made: Vec<Value>) -> Vec<Value> {
         let whole = |(t, v): (&Arc<Tensor>, Value)| {
             let of = self
@@ -92,7 +92,7 @@ impl Prepared {
                 whole.push(v);
                 continue;
             }
-            let places = v.places().ok_or("a result with a pattern is no sparse value")?;
+            let places = v.places().ok_or("expected a sparse value of a result with a pattern, found a dense one")?;
             let packed = Stored::pack(v.shape(), &t.format, &places.indices, v.data()).map_err(|e| e.to_string())?;
             made.extend(packed.arrays().iter().cloned());
         }
