@@ -1,7 +1,8 @@
 //! Progress display of long operations, on terminals only.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 /// Minimum total bytes of input files for a progress display.
@@ -51,20 +52,31 @@ impl Drop for Work {
     }
 }
 
-/// Runs `f`, which reads the inputs, with a spinner if their files are large.
+/// Runs `f`, which reads the inputs, with a progress bar if their files are large.
 pub fn while_reading<T>(inputs: &[(String, String)], f: impl FnOnce() -> T) -> T {
-    let size = |text: &String| {
-        std::fs::metadata(text.rsplit_once(':').map_or(text.as_str(), |(path, _)| path)).map_or(0, |m| m.len())
-    };
-    let total: u64 = inputs.iter().map(|(_, text)| size(text)).sum();
+    let path = |text: &'_ String| text.rsplit_once(':').map_or(text.clone(), |(path, _)| path.to_string());
+    while_reading_files(inputs.iter().map(|(_, text)| path(text)), f)
+}
+
+/// Runs `f`, which reads these files, with a progress bar if they are large: its share of their bytes, or the elapsed
+/// time alone for formats whose bytes are not counted.
+pub fn while_reading_files<T>(files: impl IntoIterator<Item = impl AsRef<Path>>, f: impl FnOnce() -> T) -> T {
+    let total: u64 = files.into_iter().map(|path| std::fs::metadata(path).map_or(0, |m| m.len())).sum();
     if total < LARGE {
         return f();
     }
-    let spinner = ProgressBar::with_draw_target(None, target());
-    spinner.set_message("reading inputs");
-    spinner.enable_steady_tick(Duration::from_millis(100));
+    let bar = ProgressBar::with_draw_target(None, target());
+    let before = taffeta::io::bytes_read();
+    let share = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let read = taffeta::io::bytes_read() - before;
+        let _ = if read == 0 { Ok(()) } else { write!(out, "{} %", (read * 100 / total).min(100)) };
+    };
+    if let Ok(style) = ProgressStyle::with_template("{spinner} reading {share} {elapsed}") {
+        bar.set_style(style.with_key("share", share));
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
     let result = f();
-    spinner.finish_and_clear();
+    bar.finish_and_clear();
     result
 }
 

@@ -3,7 +3,34 @@
 use super::{memory, source, stdin};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use taffeta_ast::Diagnostic;
+
+/// Bytes of text that this process has read.
+static READ: AtomicU64 = AtomicU64::new(0);
+
+/// File whose bytes are counted as they are read.
+pub(crate) struct Counted(std::fs::File);
+
+impl Counted {
+    pub(crate) fn open(path: &Path) -> Result<Counted, Diagnostic> {
+        open(path).map(Counted)
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.0.read(into)?;
+        READ.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Returns the number of bytes of text files, as they are on disk, that this process has read so far, for displays of
+/// progress.
+pub fn bytes_read() -> u64 {
+    READ.load(Ordering::Relaxed)
+}
 
 /// Creates the diagnostic for a fault of a whole file.
 pub(crate) fn file_error(code: &'static str, path: &Path, what: impl std::fmt::Display) -> Diagnostic {
@@ -55,7 +82,7 @@ pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let limit = if metadata.is_file() { metadata.len().max(WITHOUT_LENGTH) } else { WITHOUT_LENGTH };
     memory::check_bytes(u128::from(metadata.len()), &path.display().to_string())?;
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|e| os_error(path, &e))?;
+    Counted(file).take(limit + 1).read_to_end(&mut bytes).map_err(|e| os_error(path, &e))?;
     if bytes.len() as u64 > limit {
         return Err(file_error("data::too_large", path, "cannot read more than 64 MB from a pipe or a device"));
     }
@@ -71,16 +98,16 @@ pub fn reader(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Diagno
     }
     let file = open(path)?;
     if source::extension(path).ends_with(".gz") {
-        return Ok((Box::new(flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file))), None));
+        return Ok((Box::new(flate2::read::MultiGzDecoder::new(std::io::BufReader::new(Counted(file)))), None));
     }
     let metadata = file.metadata().map_err(|e| os_error(path, &e))?;
-    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
+    Ok((Box::new(Counted(file)), metadata.is_file().then_some(metadata.len())))
 }
 
 /// Decompresses a file in pieces, checking memory for each.
 fn unpacked(file: std::fs::File, path: &Path) -> Result<Vec<u8>, Diagnostic> {
     const PIECE: u64 = 16 << 20;
-    let mut reader = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(file));
+    let mut reader = flate2::read::MultiGzDecoder::new(std::io::BufReader::new(Counted(file)));
     let mut all = Vec::new();
     loop {
         // The vector grows to twice its size.

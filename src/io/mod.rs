@@ -27,7 +27,7 @@ pub mod table;
 pub mod tns;
 mod want;
 
-pub use file::{is_stdin, read_text};
+pub use file::{bytes_read, is_stdin, read_text};
 pub use generate::Generator;
 pub use source::Source;
 pub use want::{Want, dimensions, shape_text};

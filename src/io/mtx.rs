@@ -248,6 +248,16 @@ impl Entries {
         }
     }
 
+    /// Adds a number, and returns whether the text is one.
+    fn push_word(&mut self, text: &str) -> bool {
+        match self {
+            Entries::Pattern(_) => false,
+            Entries::Integer(v) => text.parse().map(|number| v.push(number)).is_ok(),
+            Entries::Unsigned(v) => text.parse().map(|number| v.push(number)).is_ok(),
+            Entries::Real(v) => super::file::float(text).map(|number| v.push(number)).is_some(),
+        }
+    }
+
     /// Adds the value at the end of a line.
     fn push(&mut self, word: Option<&str>) -> Result<(), String> {
         let missing = || "the value is missing".to_string();

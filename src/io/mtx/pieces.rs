@@ -63,13 +63,15 @@ pub(super) fn read(
     let (mut line, mut count) = (header.line + 1, 0usize);
     // Columns of the parts of this piece and of the one before, whose memory serves every other piece.
     let (mut own, mut before): (Vec<Columns>, Vec<Columns>) = (Vec::new(), Vec::new());
-    let mut rest = Vec::new();
-    let mut piece = next(reader, &mut rest, path)?;
+    // Text of the piece before, whose memory serves again.
+    let (mut rest, mut spare) = (Vec::new(), Vec::new());
+    let mut piece = next(reader, &mut rest, Vec::new(), path)?;
     loop {
         let parse = || parsed(&piece.text, header, &mut own);
         let (parts, following) = rayon::join(parse, || {
             before.iter_mut().for_each(|columns| all.append(columns));
-            if piece.ended { Ok(None) } else { next(reader, &mut rest, path).map(Some) }
+            let text = std::mem::take(&mut spare);
+            if piece.ended { Ok(None) } else { next(reader, &mut rest, text, path).map(Some) }
         });
         for part in parts {
             let part = part.map_err(|fault| line_error(path, line + fault.line, fault.message))?;
@@ -84,7 +86,7 @@ pub(super) fn read(
         }
         std::mem::swap(&mut own, &mut before);
         match following? {
-            Some(following) => piece = following,
+            Some(following) => spare = std::mem::replace(&mut piece, following).text,
             None => break,
         }
     }
@@ -92,13 +94,15 @@ pub(super) fn read(
     if count < header.count { Err(truncated(path)) } else { Ok(all) }
 }
 
-/// Reads the next lines; `rest` has the begin of a line between calls.
-fn next(reader: &mut dyn Read, rest: &mut Vec<u8>, path: &Path) -> Result<Piece, Diagnostic> {
-    let mut text = std::mem::take(rest);
-    let room = (rayon::current_num_threads() * PIECE) as u64;
+/// Reads the next lines into the memory of `text`; `rest` has the begin of a line between calls.
+fn next(reader: &mut dyn Read, rest: &mut Vec<u8>, mut text: Vec<u8>, path: &Path) -> Result<Piece, Diagnostic> {
+    text.clear();
+    text.append(rest);
+    let room = rayon::current_num_threads() * PIECE;
     loop {
         let begin = text.len();
-        if reader.take(room).read_to_end(&mut text).map_err(|e| broken(path, &e))? == 0 {
+        text.reserve(room);
+        if reader.take(room as u64).read_to_end(&mut text).map_err(|e| broken(path, &e))? == 0 {
             return Ok(Piece { text, ended: true });
         }
         if let Some(end) = text[begin..].iter().rposition(|b| *b == b'\n') {
@@ -147,17 +151,18 @@ fn nth_entry(text: &[u8], n: usize) -> usize {
 /// Parses the lines of a part, and adds its entries to columns.
 fn part((begin, text): (usize, &[u8]), header: &Header, columns: &mut Columns) -> Result<Part, Fault> {
     let mut part = Part { begin, lines: 0, entries: 0 };
-    let mut lines = text.split(|b| *b == b'\n').peekable();
-    while let Some(line) = lines.next() {
-        // Behind the last line end, there is no line.
-        if line.is_empty() && lines.peek().is_none() {
-            break;
-        }
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, behind) = match memchr::memchr(b'\n', rest) {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &rest[rest.len()..]),
+        };
         if is_entry(line) {
             part.entries += 1;
             columns.entry(line, header).map_err(|message| Fault { line: part.lines, message })?;
         }
         part.lines += 1;
+        rest = behind;
     }
     Ok(part)
 }
@@ -187,12 +192,17 @@ impl Columns {
         let text = || "not a text file (not valid UTF-8)".to_string();
         let mut words = Words(line);
         let [rows, cols] = header.shape;
-        let i = index(words.next(), rows, "row")?;
-        let j = index(words.next(), cols, "column")?;
-        let word = words.next().map(|word| std::str::from_utf8(word).map_err(|_| text())).transpose()?;
-        self.values.push(word)?;
-        if let Some(extra) = words.next() {
-            return Err(format!("unexpected `{}` at the end of the line", String::from_utf8_lossy(extra)));
+        let i = words.index(rows, "row")?;
+        let j = words.index(cols, "column")?;
+        // Most often, the value is the rest of the line.
+        let rest = words.0.trim_ascii();
+        let is_word = !rest.is_empty() && std::str::from_utf8(rest).is_ok_and(|word| self.values.push_word(word));
+        if !is_word {
+            let word = words.next().map(|word| std::str::from_utf8(word).map_err(|_| text())).transpose()?;
+            self.values.push(word)?;
+            if let Some(extra) = words.next() {
+                return Err(format!("unexpected `{}` at the end of the line", String::from_utf8_lossy(extra)));
+            }
         }
         self.rows.push(i);
         self.cols.push(j);
@@ -226,7 +236,32 @@ impl<'t> Iterator for Words<'t> {
     }
 }
 
-/// Parses a row or a column, from 1 to `n`, and returns it from 0.
+impl Words<'_> {
+    /// Parses a row or a column, from 1 to `n`, and returns it from 0.
+    #[inline]
+    fn index(&mut self, n: usize, what: &str) -> Result<i64, String> {
+        /// Digits of every number below 2^63.
+        const DIGITS: usize = 18;
+        let line = self.0;
+        let begin = line.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(line.len());
+        let (mut end, mut number) = (begin, 0u64);
+        while let Some(digit) = line.get(end).map(|b| b.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+            if end == begin + DIGITS {
+                break;
+            }
+            number = number * 10 + u64::from(digit);
+            end += 1;
+        }
+        let is_word = line.get(end).is_none_or(u8::is_ascii_whitespace);
+        if is_word && (1..=n as u64).contains(&number) {
+            self.0 = &line[end..];
+            return Ok(number as i64 - 1);
+        }
+        index(self.next(), n, what)
+    }
+}
+
+/// Parses a word that is a row or a column, from 1 to `n`, with any number of digits, and returns it from 0.
 fn index(word: Option<&[u8]>, n: usize, what: &str) -> Result<i64, String> {
     let word = word.ok_or_else(|| format!("the {what} is missing"))?;
     let digits = word.strip_prefix(b"+").unwrap_or(word);
