@@ -228,11 +228,7 @@ impl Toolchain {
     ) -> Result<PathBuf, Diagnostic> {
         let library = dir.join(format!("lib{stem}{}", std::env::consts::DLL_SUFFIX));
         let sources = &[dir.join(format!("{stem}.c"))];
-        let job = Job { dir, options, kind: Some("-shared"), sources, runtime, made: &library };
-        // An object file may be gone, or be of no use with flags of the environment (`-flto`).
-        if runtime.is_empty() || !self.run(self.tool(&job, true)?.to_command(), &job)?.ok() {
-            self.compile(&Job { runtime: &[], ..job }, stem)?;
-        }
+        self.compile(&Job { dir, options, kind: Some("-shared"), sources, runtime, made: &library }, stem)?;
         Ok(library)
     }
 
@@ -259,7 +255,7 @@ impl Toolchain {
         }
     }
 
-    /// Compiles an executable from `sources` and `dir/stem.c`: probing programs, and drivers of tests and examples.
+    /// Compiles an executable from `sources` and `dir/stem.c`: drivers of tests and examples.
     ///
     /// # Errors
     ///
@@ -271,13 +267,37 @@ impl Toolchain {
         sources: &[PathBuf],
         options: &CompileOptions,
     ) -> Result<PathBuf, Diagnostic> {
+        self.linked(dir, stem, sources, options, &[])
+    }
+
+    /// Compiles an executable from `sources` and `dir/stem.c`, linked with object files of the runtime
+    /// ([`Toolchain::object`]).
+    ///
+    /// # Errors
+    ///
+    /// The compiler is missing, or refuses the code.
+    pub fn linked(
+        &self,
+        dir: &Path,
+        stem: &str,
+        sources: &[PathBuf],
+        options: &CompileOptions,
+        runtime: &[PathBuf],
+    ) -> Result<PathBuf, Diagnostic> {
         let program = dir.join(format!("{stem}.bin"));
         let all: Vec<PathBuf> = sources.iter().cloned().chain([dir.join(format!("{stem}.c"))]).collect();
-        self.compile(&Job { dir, options, kind: None, sources: &all, runtime: &[], made: &program }, stem)?;
+        self.compile(&Job { dir, options, kind: None, sources: &all, runtime, made: &program }, stem)?;
         Ok(program)
     }
 
     fn compile(&self, job: &Job<'_>, stem: &str) -> Result<(), Diagnostic> {
+        // An object file may be gone, or be of no use with flags of the environment (`-flto`).
+        if !job.runtime.is_empty() {
+            return match self.run(self.tool(job, true)?.to_command(), job)?.ok() {
+                true => Ok(()),
+                false => self.compile(&Job { runtime: &[], ..*job }, stem),
+            };
+        }
         let tool = self.tool(job, true)?;
         let first = self.run(tool.to_command(), job)?;
         if first.ok() {

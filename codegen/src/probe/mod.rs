@@ -22,13 +22,13 @@ pub use machine::{Areas, Measured, measure, program_key};
 
 use crate::cache::{self, Cache};
 use crate::temporary::Folder;
-use crate::toolchain::{CompileOptions, Toolchain};
+use crate::toolchain::{CompileOptions, RuntimePart, Toolchain};
 use crate::{LowerOptions, c, lower};
 use checks::Program;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
@@ -214,16 +214,24 @@ impl Probe {
         passes(&taken).is_ok_and(|passes| passes).then_some(taken)
     }
 
-    /// Runs parts of the probe, and collects the wrong results of each. The parts are compiled concurrently.
+    /// Runs parts of the probe, and collects the wrong results of each. The parts are compiled concurrently, and linked
+    /// with one object file of the runtime, as programs are.
     fn run(
         &self,
         parts: &[usize],
         toolchain: &Toolchain,
         options: &CompileOptions,
     ) -> Result<Vec<Vec<Wrong>>, Diagnostic> {
+        let dir = Folder::new("taffeta-probe-").map_err(failed)?;
+        // The parts define the runtime themselves if it cannot be compiled.
+        let runtime = match parts {
+            [] => None,
+            _ => toolchain.object(RuntimePart::Runtime, dir.path(), options).ok(),
+        };
+        let runtime: Vec<PathBuf> = runtime.into_iter().collect();
         std::thread::scope(|scope| {
             let running: Vec<ScopedJoinHandle<'_, _>> =
-                parts.iter().map(|k| scope.spawn(|| self.0[*k].run(toolchain, options))).collect();
+                parts.iter().map(|k| scope.spawn(|| self.0[*k].run(toolchain, options, &runtime))).collect();
             running.into_iter().map(|p| p.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
         })
     }
@@ -246,12 +254,17 @@ impl ProbePart {
     }
 
     /// Compiles and runs the part, and collects wrong results.
-    fn run(&self, toolchain: &Toolchain, options: &CompileOptions) -> Result<Vec<Wrong>, Diagnostic> {
+    fn run(
+        &self,
+        toolchain: &Toolchain,
+        options: &CompileOptions,
+        runtime: &[PathBuf],
+    ) -> Result<Vec<Wrong>, Diagnostic> {
         let dir = Folder::new("taffeta-probe-").map_err(failed)?;
         Toolchain::write(&self.source, dir.path(), &self.source.signature.c_name)?;
         let file = dir.path().join("main.c");
         std::fs::write(&file, &self.main).map_err(failed)?;
-        let compiled = toolchain.executable(dir.path(), &self.source.signature.c_name, &[file], options);
+        let compiled = toolchain.linked(dir.path(), &self.source.signature.c_name, &[file], options, runtime);
         // The program is plain C, which every C compiler must accept.
         let binary = compiled.map_err(|d| match d.code {
             "internal::c" => Diagnostic {
