@@ -36,6 +36,7 @@ pub(crate) use passes::Passes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
+use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::{
     DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Op, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
 };
@@ -147,7 +148,7 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
         (None, None) => order::check(&func, tensor, &writes, (demands, lists)),
     };
     let (func, strategy, once) = match checked {
-        Ok(()) if demands.levels == 0 => {
+        Ok(()) if !demands.appends => {
             if !demands.once {
                 out.repeated.insert(tensor.symbol.clone());
             }
@@ -217,20 +218,27 @@ fn unordered(tensor: &Tensor) -> Option<Disorder> {
     query.or(tensor.format.order().is_none().then_some(Disorder::Remapped))
 }
 
-/// Returns the demands of a tensor's levels on the order of its writes. A store may come to a computed position any
-/// number of times, and so may a reduction that does not leave the fill as it is: elements that are not stored are the
-/// fill.
+/// Returns the demands of a tensor's levels on the order of its writes. The last level's list may have the order of the
+/// program. A store may come to a computed position any number of times, and so may a reduction that does not leave the
+/// fill as it is: elements that are not stored are the fill.
 fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
     let all = &tensor.format.levels;
     let is_ordered = |k: usize| levels::assembly(all[k].kind).is_ordered();
     let ordered = (0..all.len()).rev().find(|k| is_ordered(*k));
+    let levels = ordered.map_or(0, |k| if k + 1 == all.len() && is_listed_in_any_order(tensor) { k } else { k + 1 });
     let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
     let may_repeat = |s: &Stmt| match s.kind() {
         StmtKind::ReduceTo { op, .. } => !leaves_fill(op.info().op, tensor.dtype, fill, None),
         _ => true,
     };
     let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || !writes.iter().all(may_repeat);
-    Demands { levels: ordered.map_or(0, |k| k + 1), once }
+    Demands { levels, appends: ordered.is_some(), once }
+}
+
+/// Returns whether the last level of a tensor has a list in no order: its elements come in that of the program.
+pub(crate) fn is_listed_in_any_order(tensor: &Tensor) -> bool {
+    let is_list = |l: &Level| matches!(l.kind, LevelKind::Compressed | LevelKind::Hashed) && l.unique;
+    tensor.format.levels.last().is_some_and(|l| is_list(l) && drives_without_order(*l))
 }
 
 /// Gives a tensor whose fibres are written one after the other a workspace.

@@ -126,7 +126,7 @@ fn differs(one: &Ready, found: Result<(Vec<Value>, Vec<Value>), String>) -> Opti
         (Ok(_), Err(_)) if one.prepared.without_formats().is_ok_and(|plain| plain.is_err()) => None,
         (Ok(_), Err(e)) => Some(format!("in C it stops: {e}")),
         (Ok(out), Ok((results, made))) => {
-            let found = one.prepared.whole(results, made);
+            let found = one.prepared.whole(results, made, &out.results);
             let expected = match one.prepared.expected(out.results.clone()) {
                 Ok(expected) => expected,
                 Err(e) => return Some(format!("does not stop: {e}")),

@@ -51,6 +51,8 @@ pub(super) struct Lists<'a> {
 pub(super) struct Demands {
     /// Number of levels in whose order elements must come.
     pub(super) levels: usize,
+    /// Whether elements are appended: not all positions are computed.
+    pub(super) appends: bool,
     /// Whether each element must be written at most once.
     pub(super) once: bool,
 }
@@ -146,9 +148,13 @@ fn unordered(func: &Func, tensor: &Arc<Tensor>, lists: Lists<'_>) -> FxHashSet<S
 }
 
 /// Returns whether loops that write assembled tensors go through a level in the order of its list, in which coordinates
-/// are not ordered. Those of other levels without order are looked up one after the other.
+/// are not ordered.
 pub(crate) fn drives_without_order(level: Level) -> bool {
-    !level.ordered && matches!(level.kind, LevelKind::Compressed | LevelKind::Singleton)
+    match level.kind {
+        LevelKind::Hashed => true,
+        LevelKind::Compressed | LevelKind::Singleton => !level.ordered,
+        _ => false,
+    }
 }
 
 /// Reverses the loop with an iterator; `None` if its step is not 1.

@@ -126,9 +126,9 @@ impl Lower {
     pub(super) fn copied_by(&self, copier: &mut Copier, s: &Stmt) -> Stmt {
         let copy = copier.stmt(s);
         let (mut several, mut sorted) = (self.several.borrow_mut(), self.sorted.borrow_mut());
-        let mut stands_for = self.stands_for.borrow_mut();
+        let (mut unsorted, mut stands_for) = (self.unsorted.borrow_mut(), self.stands_for.borrow_mut());
         for (old, (new, _)) in &copier.tensors {
-            for all in [&mut *several, &mut *sorted] {
+            for all in [&mut *several, &mut *sorted, &mut *unsorted] {
                 if all.contains(old) {
                     all.insert(new.clone());
                 }

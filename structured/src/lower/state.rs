@@ -70,6 +70,8 @@ pub(super) struct Lower {
     pub(super) stands_for: RefCell<FxHashMap<Symbol, (Symbol, Vec<usize>)>>,
     /// Workspaces whose lists are sorted before loops over them, and their copies.
     pub(super) sorted: RefCell<FxHashSet<Symbol>>,
+    /// Workspaces whose lists loops go through as they are, and their copies.
+    pub(super) unsorted: RefCell<FxHashSet<Symbol>>,
     /// Results that the program makes: they are declared around the whole body.
     pub(super) made: Vec<Symbol>,
     /// Tensors stored over the pattern of a parameter, with that parameter, in order.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
+use taffeta_ast::format::LevelKind;
 use taffeta_ast::interp::{Inputs, Outputs, RuntimeError, run};
 use taffeta_ast::{Diagnostic, Func, Span, Tensor, Value, func, print, validate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
@@ -63,8 +64,10 @@ impl Prepared {
         Inputs { sizes, params: self.given.iter().flat_map(|g| g.arrays.clone()).collect() }
     }
 
-    /// Converts results of the lowered program, and the arrays that it makes, to the form of [`Prepared::expected`].
-    pub fn whole(&self, results: Vec<Value>, made: Vec<Value>) -> Vec<Value> {
+    /// Converts results of the lowered program, and the arrays that it makes, to the form of [`Prepared::expected`];
+    /// `logical` are the results of the logical program, if it comes to its end. Lists without order, which come in that
+    /// of the program, are put in the order of coordinates.
+    pub fn whole(&self, results: Vec<Value>, made: Vec<Value>, logical: &[Value]) -> Vec<Value> {
         let whole = |(t, v): (&Arc<Tensor>, Value)| {
             let of = self
                 .func
@@ -77,7 +80,25 @@ impl Prepared {
             }
         };
         let given = self.func.results.iter().filter(|t| !self.func.assembles(t));
-        given.zip(results).map(whole).chain(made).collect()
+        let mut all: Vec<Value> = given.zip(results).map(whole).collect();
+        let mut made = made.into_iter();
+        for (t, v) in self.func.results.iter().zip(logical).filter(|(t, _)| self.func.assembles(t)) {
+            let Some(Ok(packed)) = v.places().map(|p| Stored::pack(v.shape(), &t.format, &p.indices, v.data())) else {
+                break;
+            };
+            let own: Vec<Value> = made.by_ref().take(packed.arrays().len()).collect();
+            let has_order = t.format.levels.last().is_none_or(|l| l.ordered && l.kind != LevelKind::Hashed);
+            if has_order || own.len() != packed.arrays().len() {
+                all.extend(own);
+                continue;
+            }
+            let hidden = packed.hidden().to_vec();
+            let found = Stored::of_arrays(v.shape().to_vec(), t.format.clone(), own, hidden).elements();
+            let places = found.places().expect("elements of a sparse tensor");
+            let sorted = Stored::pack(found.shape(), &t.format, &places.indices, found.data());
+            all.extend(sorted.expect("it holds its own elements").arrays().iter().cloned());
+        }
+        all.into_iter().chain(made).collect()
     }
 
     /// Returns results of the logical program; those with a pattern of their own follow, as the arrays of their format.
@@ -129,7 +150,8 @@ impl Prepared {
         }
         let found = found.map(|mut out| {
             let made = std::mem::take(&mut out.made);
-            Outputs { results: self.whole(out.results, made), ..out }
+            let logical = expected.as_ref().map_or(&[][..], |out| &out.results);
+            Outputs { results: self.whole(out.results, made, logical), ..out }
         });
         let expected = match expected {
             Ok(out) => Ok(Outputs { results: self.expected(out.results.clone())?, ..out.clone() }),
