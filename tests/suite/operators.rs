@@ -50,6 +50,59 @@ fn matrix(n: i64, step: i64) -> Value {
     Value::sparse(vec![n as usize; 2], at.concat(), Buffer::F64(values), Literal::Float(0.0)).expect("in order")
 }
 
+/// Checks that a local tensor that a function makes has the storage of its annotation from the start: only the elements
+/// of the product are stored.
+#[test]
+fn locals_made_by_operators_are_stored_as_annotated() {
+    let program = Program::from_source(
+        "p.ft",
+        "
+def product(A: f64[n, n] @ csr) -> f64[n, n] @ csr:
+    T: f64[n, n] @ csr = A @ A
+    return T
+
+
+def by_columns(A: f64[n, n] @ csr) -> f64[n, n] @ csr:
+    T: f64[n, n] @ csc = einsum(\"ij,jk->ik\", A, A)
+    return T
+
+
+def shifted(A: f64[n, n] @ csr) -> f64[n, n] @ csr:
+    E: f64[n, n] @ csr = eye(n, dtype=f64)
+    return E + A
+
+
+def side_by_side(A: f64[n, n] @ csr) -> f64[n, 2 * n] @ csr:
+    T: f64[n, 2 * n] @ csr = concat([A, A], axis=1)
+    return T
+
+
+def total(A: f64[n, n] @ csr) -> i64:
+    T: f64[n, n] @ csr = A @ A
+    found: i64 = 0
+    for i in range(n):
+        for j in range(n):
+            if stored(T[i, j]):
+                found += 1
+    return found
+",
+    );
+    let program = program.unwrap_or_else(|e| panic!("{e}"));
+    let at = vec![0, 0, 1, 1, 2, 3];
+    let a = Value::sparse(vec![4, 4], at, Buffer::F64(vec![1.0, 2.0, 3.0]), Literal::Float(0.0)).expect("in order");
+    for (entry, count) in [("product", 2), ("by_columns", 2), ("shifted", 5), ("side_by_side", 6)] {
+        let options = Options::default().optimize(false);
+        let function = program.compile(entry, &options).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let out = function.call().value("A", &a).run().unwrap_or_else(|e| panic!("{entry}: {e}"));
+        let name = out.names().next().expect("a result");
+        let stored = out.stored(name).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        assert_eq!(stored.elements().data().len(), count, "{entry}");
+    }
+    let function = program.compile("total", &Options::default().optimize(false)).unwrap_or_else(|e| panic!("{e}"));
+    let out = function.call().value("A", &a).run().unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(out.scalar::<i64>("found").expect("a number"), 2);
+}
+
 #[test]
 fn operators_take_structured_operands_and_give_the_annotated_format() {
     let (a, b) = (matrix(7, 9), matrix(7, 5));

@@ -320,6 +320,7 @@ impl Elab<'_> {
                 "write `= empty(shape, dtype)` if it is written later",
             );
         };
+        let before = self.block().items.len();
         let v = self.eval(value)?;
         let ty = self.tensor_type(annotation)?;
         if let Some((_, b)) = self.frame().find(&name.text) {
@@ -353,7 +354,28 @@ impl Elab<'_> {
         if rank != 0 && rank != ty.shape.len() {
             return self.wrong_shape(&name.text, name.span, &ty.shape, &v, value.span);
         }
-        self.declare_tensor(&name.text, name.span, ty, &v, value.span)
+        match self.adopted(&name.text, &ty, &v, before) {
+            Some(view) => {
+                self.bind(&name.text, Value::Tensor(view), Role::Local, name.span);
+                Ok(())
+            }
+            None => self.declare_tensor(&name.text, name.span, ty, &v, value.span),
+        }
+    }
+
+    /// Gives a dense tensor that a function has made the name and the storage of an annotation; `None` for other
+    /// values. Items of the block from `before` on are those of its expression.
+    fn adopted(&mut self, name: &str, ty: &TensorType, v: &Value, before: usize) -> Option<View> {
+        let Value::Tensor(view) = v else { return None };
+        let same = view.shape.len() == ty.shape.len()
+            && view.shape.iter().zip(&ty.shape).all(|(a, b)| self.equal(a, b) == Some(true));
+        let is_plain = view.tensor.format.is_dense() && view.tensor.dtype == ty.dtype && !ty.format.is_dense();
+        if !(view.owned && view.is_whole() && is_plain && same) {
+            return None;
+        }
+        let tensor = self.stored_as(&view.tensor.symbol, &ty.format, before)?;
+        self.renames.insert(tensor.symbol.clone(), Symbol::new(name));
+        Some(View { tensor, ..view.clone() })
     }
 
     /// Checks the shape of a new tensor: sizes, iterators and constants, but no values of tensors.
