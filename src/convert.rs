@@ -18,6 +18,7 @@
 //! ```
 
 use crate::error::{Error, Report};
+use crate::function::Function;
 use crate::io;
 use crate::options::Options;
 use crate::program::Program;
@@ -72,6 +73,10 @@ pub fn convert(tensor: &Stored, format: &Format, options: &Options) -> Result<St
 ///
 /// An unreadable file, and those of the program's text.
 pub fn parse_format(text: &str, ndim: usize, file: Option<&Path>) -> Result<Format, Error> {
+    if ndim == 0 {
+        let d = Diagnostic::new("storage::rank", format!("cannot store a scalar in the format `{text}`"));
+        return Err(Error::Input(Report::without_sources(vec![d.help("formats are of tensors with dimensions")])));
+    }
     let read = |path: &Path| io::read_text(path).map_err(|d| Error::Program(Report::without_sources(vec![d])));
     let context = file.map_or(Ok(String::new()), read)?;
     let shape = vec!["taffeta_n"; ndim].join(", ");
@@ -143,7 +148,9 @@ impl Conversion {
             let text = format!("cannot convert a tensor to {dtype}: its fill is {}", number(fill));
             Error::Input(Report::without_sources(vec![Diagnostic::new("storage::format", text)]))
         })?;
-        let target = Format { fill: format.fill.or(source.fill.map(|_| own)), ..format.clone() };
+        // A dense tensor stores every element, and has no fill.
+        let fills = format.fill.or(source.fill.map(|_| own)).filter(|_| !format.is_dense());
+        let target = Format { fill: fills, ..format.clone() };
         let text = text([&source, &target], [tensor.dtype(), dtype], ndim, fill);
         Ok(Conversion { text, source, target, dtype, fill })
     }
@@ -172,20 +179,36 @@ impl Conversion {
     ///
     /// Those of [`convert`].
     pub fn run_on(self, tensor: &Stored, options: &Options, threads: u32) -> Result<Stored, Error> {
-        let program = self.program()?;
-        let Conversion { source, target, dtype, fill, .. } = self;
+        let function = self.compile(tensor, options)?;
+        self.call(function.as_ref(), tensor, threads)
+    }
+
+    /// Compiles the program for tensors of this shape; `None` where packing serves: no loop can traverse the source, or
+    /// there is no C compiler.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Program::compile`].
+    pub fn compile(&self, tensor: &Stored, options: &Options) -> Result<Option<Function>, Error> {
         // Sizes beyond 2^31 - 1 are compiled in, for they make indices i64.
-        let names = size_names([&source, &target], tensor.shape().len());
+        let names = size_names([&self.source, &self.target], tensor.shape().len());
         let sizes = names.into_iter().zip(tensor.shape().iter().filter_map(|n| i64::try_from(*n).ok()));
         let options = options.clone().schedule(None).sizes(sizes.filter(|(_, n)| *n > i64::from(i32::MAX)));
-        let function = match program.compile("convert", &options) {
-            Ok(function) => function,
-            // Packing serves where no loop can traverse the source, and where there is no C compiler.
-            Err(e) if e.report().diagnostics.iter().all(|d| PACKS.contains(&d.code)) => {
-                return repacked(tensor, target, dtype, fill);
-            }
-            Err(e) => return Err(e),
-        };
+        match self.program()?.compile("convert", &options) {
+            Ok(function) => Ok(Some(function)),
+            Err(e) if e.report().diagnostics.iter().all(|d| PACKS.contains(&d.code)) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Converts a tensor by the compiled program ([`Conversion::compile`]), or by packing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`convert`].
+    pub fn call(self, function: Option<&Function>, tensor: &Stored, threads: u32) -> Result<Stored, Error> {
+        let Conversion { source, target, dtype, fill, .. } = self;
+        let Some(function) = function else { return repacked(tensor, target, dtype, fill) };
         let (given, dense);
         let call = match source.is_dense() {
             false => {
@@ -236,9 +259,13 @@ fn repacked(tensor: &Stored, target: Format, dtype: DType, fill: Literal) -> Res
     Stored::pack(tensor.shape(), &target, &indices, &elements).map_err(failed)
 }
 
-/// Returns the format of a tensor with the index types of its arrays.
+/// Returns the format of a tensor with the index types of its arrays. That of a dense tensor has no fill of 0.
 fn with_types(tensor: &Stored) -> Format {
     let format = tensor.format();
+    let plain = Format { fill: None, ..format.clone() };
+    if plain.is_dense() && format.fill.is_none_or(|fill| fill == Literal::zero(tensor.dtype())) {
+        return plain;
+    }
     let mut arrays = tensor.arrays().iter();
     let counts = arrays_of(format).unwrap_or_default();
     let mut levels = format.levels.to_vec();

@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT")]
     to: String,
     /// File to write: .npz, .mtx, .tns, or .npy for all elements
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT", allow_hyphen_values = true)]
     output: Option<PathBuf>,
     /// Sizes of the dimensions, if the file does not have them
     #[arg(long, value_name = "N,M", value_delimiter = ',')]
@@ -79,21 +79,23 @@ fn index(text: &str) -> Result<DType, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let progress = progress::Work::new("reading");
     let mut timings = Timings::default();
     let declared = declared(&args.input)?;
     let ndim = declared.ndim;
     let format = target(args, ndim)?;
     let out =
         args.output.as_ref().map(|path| Target { name: "B".into(), path: path.clone(), format: Some(format.clone()) });
-    let tensor = timings.measure("read", || read_declared(&args.input, declared, args.shape.as_deref()))?;
+    let read = || read_declared(&args.input, declared, args.shape.as_deref());
+    let tensor = timings.measure("read", || progress::while_reading_files([&args.input], read))?;
     if let Some(out) = &out {
         out.check(args.dtype.unwrap_or(tensor.dtype()), ndim)?;
     }
     let conversion = Conversion::to(&tensor, &format, args.dtype.unwrap_or(tensor.dtype()))?;
     let explained = if args.explain { Some(explained(&conversion)?) } else { None };
+    let progress = progress::Work::new("compiling");
+    let function = timings.measure("compile", || conversion.compile(&tensor, &Options::default()))?;
     progress.say("converting");
-    let made = timings.measure("convert", || conversion.run_on(&tensor, &Options::default(), args.threads))?;
+    let made = timings.measure("convert", || conversion.call(function.as_ref(), &tensor, args.threads))?;
     if let Some(out) = &out {
         progress.say("writing");
         timings.measure("write", || write_all(&[(out.clone(), Item::Stored(&made))]))?;

@@ -2,7 +2,7 @@
 //! that asks for them.
 
 use super::file::file_error;
-use super::{Want, mtx, npy, npz, source, tns};
+use super::{Want, mtx, npy, npz, source, stdin, tns};
 use std::path::Path;
 use taffeta_ast::format::{Format, Named};
 use taffeta_ast::{DType, Diagnostic, Value};
@@ -26,6 +26,9 @@ pub struct Declared {
 ///
 /// A file that is not readable, of an unknown kind, or with another number of dimensions than sizes.
 pub fn read_declared(path: &Path, declared: Declared, sizes: Option<&[usize]>) -> Result<Stored, Diagnostic> {
+    if super::is_stdin(path) {
+        return stdin::read(|path| read_declared(path, declared, sizes));
+    }
     let Declared { dtype, ndim, format } = declared;
     if let Some(sizes) = sizes.filter(|sizes| sizes.len() != ndim) {
         let expected = super::dimensions(ndim);
@@ -71,6 +74,9 @@ pub fn read_declared(path: &Path, declared: Declared, sizes: Option<&[usize]>) -
 ///
 /// A file that is not readable, or of an unknown kind.
 pub fn declared(path: &Path) -> Result<Declared, Diagnostic> {
+    if super::is_stdin(path) {
+        return stdin::read(declared);
+    }
     let listed = |dtype: DType, ndim: usize| {
         let format = Named::Coo.format(ndim);
         let format = format.ok_or_else(|| file_error("data::format", path, "the tensor is a scalar"))?;
@@ -81,10 +87,12 @@ pub fn declared(path: &Path) -> Result<Declared, Diagnostic> {
             (dtype, true) => listed(dtype, 2),
             (dtype, false) => Ok(Declared { dtype, ndim: 2, format: None }),
         },
-        "tns" | "tns.gz" => listed(DType::F64, tns::dimensions(path)?),
+        "tns" | "tns.gz" => listed(tns::dtype(path)?, tns::dimensions(path)?),
         "npy" => npy::declared(path).map(|(dtype, ndim)| Declared { dtype, ndim, format: None }),
         "npz" => match npz::declared(path)? {
-            Some((dtype, ndim, format)) => Ok(Declared { dtype, ndim, format: Some(format) }),
+            Some((dtype, ndim, format)) => {
+                Ok(Declared { dtype, ndim, format: Some(format).filter(|format| !format.is_dense()) })
+            }
             None => Err(file_error("data::format", path, "the archive has no sparse tensor")
                 .help("convert one of its arrays from a `.npy` file")),
         },

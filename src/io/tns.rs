@@ -18,7 +18,7 @@ use super::{memory, source};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use taffeta_ast::value::MAX_SIZE;
-use taffeta_ast::{Buffer, Diagnostic, Value};
+use taffeta_ast::{Buffer, DType, Diagnostic, Value};
 
 /// Reads a tensor as sparse elements, summing repeated ones.
 pub fn read(path: &Path, want: &Want) -> Result<Value, Diagnostic> {
@@ -54,8 +54,35 @@ pub(super) fn dimensions(path: &Path) -> Result<usize, Diagnostic> {
     }
 }
 
+/// Returns the element type of a file: `i64`, or `u64`, if all elements are in its range, else `f64`.
+pub(super) fn dtype(path: &Path) -> Result<DType, Diagnostic> {
+    let mut lines = Lines { reader: reader(path)?, path, number: 0, line: Vec::new() };
+    let (mut header, mut is_signed, mut is_unsigned) = (0, true, true);
+    let mut count = 0;
+    while let Some((_, line)) = lines.next()?
+        && (is_signed || is_unsigned)
+    {
+        // The number of dimensions, and the sizes, may come first.
+        if count == 0 && line.split_whitespace().nth(1).is_none() {
+            header = 2;
+        }
+        if count >= header {
+            let value = line.split_whitespace().next_back().unwrap_or_default();
+            is_signed &= value.parse::<i64>().is_ok();
+            is_unsigned &= value.parse::<u64>().is_ok();
+        }
+        count += 1;
+    }
+    Ok(match (is_signed, is_unsigned) {
+        _ if count <= header => DType::F64,
+        (true, _) => DType::I64,
+        (_, true) => DType::U64,
+        _ => DType::F64,
+    })
+}
+
 fn reader(path: &Path) -> Result<Box<dyn BufRead>, Diagnostic> {
-    let file = BufReader::new(super::file::open(path)?);
+    let file = BufReader::new(super::file::Counted::open(path)?);
     Ok(match source::extension(path).as_str() {
         "tns.gz" => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))),
         _ => Box::new(file),
@@ -239,7 +266,6 @@ pub(super) fn number(data: &Buffer, e: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taffeta_ast::DType;
 
     fn check(text: &str, compressed: bool, want: &Want) -> Result<Value, String> {
         let dir = tempfile::tempdir().expect("a temporary folder");

@@ -79,7 +79,7 @@ fn conversions_keep_all_elements() {
     }
     // Regions do not hold explicit zeros.
     let shown = listed.replace("4 4 5", "4 4 4").replace("2 2 0.0\n", "");
-    for (k, format) in ["dia", "bcsr(2, 2)", "mine.ft:split", "rle"].iter().enumerate() {
+    for (k, format) in ["dia", "bcsr(2, 2)", "mine.ft:split", "rle", "format(dense, dense)"].iter().enumerate() {
         let (made, back) = (format!("d{k}.npz"), format!("e{k}.mtx"));
         folder.succeeds(&["convert", "a.mtx", "--to", format, "-o", &made]);
         folder.succeeds(&["convert", &made, "--to", "csr", "-o", &back]);
@@ -94,7 +94,10 @@ fn conversions_keep_all_elements() {
     let small = folder.succeeds(&["convert", "a.mtx", "--to", "csr", "--index", "u8"]);
     assert!(small.contains("crd1   u8[5]"), "{small}");
     let tensor = folder.succeeds(&["convert", "t.tns", "--to", "csf", "--shape", "3,2,2", "-o", "t.npz"]);
-    assert!(tensor.starts_with("f64[3, 2, 2] @ "), "{tensor}");
+    assert!(tensor.starts_with("i64[3, 2, 2] @ "), "elements are integers: {tensor}");
+    folder.succeeds(&["convert", "a.mtx", "--to", "rle", "-o", "runs.npz"]);
+    folder.succeeds(&["convert", "runs.npz", "--to", "format(dense, dense)", "-o", "dense.npz"]);
+    assert_eq!(folder.succeeds(&["convert", "dense.npz", "--to", "csc", "-o", "-:mtx"]).lines().count(), 6);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 """Sparse tensors in files, as SciPy writes and reads them.
 
 `sparse_files.py make DIR` writes tensors in every format and type, each with its dense form as `.npy`; `sparse_files.py
-compare DIR` reads every `.npz` and `.mtx` that has a `.npy` of its name, and compares.
+compare DIR` reads every `.npz` and `.mtx` that has a `.npy` of its name, and compares; `sparse_files.py check DIR` checks
+square matrices `NAME_a.npz` with their results of the program `results.ft`, which it also computes.
 """
 import pathlib
 import sys
@@ -76,4 +77,31 @@ def compare(folder):
     print(compared)
 
 
-{"make": make, "compare": compare}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+def check(folder):
+    """Checks the invariants of each file of a result by all that SciPy knows of them, and its elements."""
+    checked = 0
+    for given in sorted(folder.glob("*_a.npz")):
+        a = sparse.csr_array(sparse.load_npz(given))
+        ones = sparse.csr_array((np.ones(a.nnz), a.indices, a.indptr), a.shape)
+        paths = ones @ ones
+        # Elements that cancel stay: the pattern is that of the product of ones.
+        for name, pattern, expected in (
+            ("product", paths, a @ a),
+            ("masked", ones * paths, a * (a @ a)),
+            ("transposed", ones.T, a.T),
+        ):
+            found = sparse.load_npz(str(given).replace("_a.npz", f"_{name}.npz"))
+            assert found.format == "csr", (given, name, found.format)
+            found.check_format(full_check=True)
+            assert found.has_canonical_format, (given, name)
+            pattern = sparse.csr_array(pattern)
+            pattern.sort_indices()
+            assert np.array_equal(found.indptr, pattern.indptr), (given, name)
+            assert np.array_equal(found.indices, pattern.indices), (given, name)
+            most = abs(expected.data).max(initial=1e-300)
+            assert abs(sparse.csr_array(found) - expected).max() <= 1e-12 * most, (given, name)
+            checked += 1
+    print(checked)
+
+
+{"make": make, "compare": compare, "check": check}[sys.argv[1]](pathlib.Path(sys.argv[2]))

@@ -1,9 +1,11 @@
 //! Files of sparse tensors, from SciPy and back.
 
+use crate::programs::root;
 use crate::python;
 use std::path::{Path, PathBuf};
-use taffeta::io::output::{Target, write_all};
+use taffeta::io::output::{Item, Target, write_all};
 use taffeta::io::{Source, Want, read_stored};
+use taffeta::{Options, Program};
 use taffeta_ast::format::{Format, Level, LevelKind, Named, presets};
 use taffeta_ast::{Buffer, DType, Literal, Value};
 use taffeta_structured::Stored;
@@ -57,6 +59,53 @@ fn files_round_trip_with_scipy() {
     assert!(LevelKind::ALL.iter().filter(|k| holds_anything(**k)).count() >= 10);
     let compared = python::run(SCRIPT, &[Path::new("compare"), ours.path()]).expect("it was there before");
     assert_eq!(compared.trim(), written.to_string());
+}
+
+/// Checks files of results on published matrices and graphs: SciPy's full check accepts them, their rows are in order,
+/// and they have the elements of SciPy's own results, those that cancelled included.
+#[test]
+fn results_on_published_data_pass_scipys_checks() {
+    let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    if !data.is_dir() {
+        eprintln!("{} is not there (TAFFETA_DATA names the folder of published data): nothing to check", data.display());
+        return;
+    }
+    let program = Program::load(root().join("examples/sparse/results.ft")).unwrap_or_else(|e| panic!("{e}"));
+    let results = [("product", "C", &["A", "B"][..]), ("masked", "C", &["M", "A", "B"]), ("transposed", "T", &["A"])];
+    let functions = results.map(|(entry, result, given)| {
+        let function = program.compile(entry, &Options::default()).unwrap_or_else(|e| panic!("{entry}: {e}"));
+        (entry, result, given, function)
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut count = 0;
+    for (path, part) in [
+        ("matrices/1138_bus.mtx", None),
+        ("matrices/bcsstk13.mtx", None),
+        ("matrices/memplus.mtx", None),
+        ("matrices/west0479.mtx", None),
+        ("graphs/karate.mtx", None),
+        ("graphs/ca-GrQc.txt", Some("edges")),
+        ("graphs/ca-HepTh.txt", Some("edges")),
+    ] {
+        let source = Source::File { path: data.join(path), part: part.map(String::from) };
+        let a = read_stored(&source, &Want::new("A", DType::F64, 2)).unwrap_or_else(|d| panic!("{d}"));
+        let target = |name: &str, format: Format| Target {
+            name: "A".into(),
+            path: folder.path().join(format!("{}_{name}.npz", path.replace('/', "_"))),
+            format: Some(format),
+        };
+        write_all(&[(target("a", matrix(&[0, 1])), &a)]).unwrap_or_else(|d| panic!("{d}"));
+        for (entry, result, given, function) in &functions {
+            let call = given.iter().fold(function.call(), |call, name| call.value(name, &a));
+            let out = call.run().unwrap_or_else(|e| panic!("{path} {entry}: {e}"));
+            let stored = out.stored(result).unwrap_or_else(|e| panic!("{path} {entry}: {e}"));
+            let target = target(entry, stored.format().clone());
+            write_all(&[(target, Item::Stored(stored))]).unwrap_or_else(|d| panic!("{d}"));
+            count += 1;
+        }
+    }
+    let Some(checked) = python::run(SCRIPT, &[Path::new("check"), folder.path()]) else { return };
+    assert_eq!(checked.trim(), count.to_string());
 }
 
 /// Returns whether a level has room for any elements at any coordinates.
