@@ -37,8 +37,10 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::format::{Level, LevelKind};
+use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{
-    DType, Diagnostic, Diagnostics, Expr, ExprKind, Func, Literal, Op, Span, Stmt, StmtId, StmtKind, Symbol, Tensor,
+    DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Origin, Span, Stmt, StmtId, StmtKind,
+    Symbol, Tensor,
 };
 use writes::{items, order_of, reads, scope, writes};
 
@@ -59,6 +61,8 @@ pub(crate) struct Assembled {
     pub(crate) any_order: FxHashSet<Symbol>,
     /// Tensors to whose elements writes may come several times: their positions are computed.
     pub(crate) repeated: FxHashSet<Symbol>,
+    /// Workspaces to each of whose elements a write comes at most once.
+    pub(crate) once: FxHashSet<Symbol>,
     /// Warnings about tensors whose writes are sorted.
     pub(crate) warnings: Vec<Diagnostic>,
     /// Record of each tensor.
@@ -73,10 +77,20 @@ pub(crate) struct Assembled {
 pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
     let (tensors, workspaces, collected, passes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (warnings, explained) = (Vec::new(), Vec::new());
-    let (any_order, repeated) = (FxHashSet::default(), FxHashSet::default());
+    let (any_order, repeated, once) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
     let func_of = func.clone();
-    let mut out =
-        Assembled { func: func_of, tensors, workspaces, collected, passes, any_order, repeated, warnings, explained };
+    let mut out = Assembled {
+        func: func_of,
+        tensors,
+        workspaces,
+        collected,
+        passes,
+        any_order,
+        repeated,
+        once,
+        warnings,
+        explained,
+    };
     let mut found = Vec::new();
     for tensor in assembled(func) {
         let writes = writes(scope(func, &tensor), &tensor.symbol);
@@ -125,8 +139,12 @@ struct Attempt {
 /// Prepares one tensor.
 fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<Strategy, Diagnostic> {
     let Attempt { span, by_dimension, are_followed } = attempt;
-    let func = without_fills(&out.func, tensor);
-    let writes = writes(scope(&func, tensor), &tensor.symbol);
+    let mut func = without_fills(&out.func, tensor);
+    let mut writes = writes::writes(scope(&func, tensor), &tensor.symbol);
+    if writes.is_empty() && unordered(tensor).is_some() {
+        func = with_no_iteration(&func, tensor);
+        writes = writes::writes(scope(&func, tensor), &tensor.symbol);
+    }
     let demands = demands(tensor, &writes);
     let sorted: Vec<Symbol> = out.workspaces.iter().map(|(workspace, _, _)| workspace.clone()).collect();
     let lists = Lists { sorted: &sorted, are_followed };
@@ -156,7 +174,11 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
         }
         Ok(()) => (func, Strategy::Append, demands.once),
         Err(disorder) => {
-            if let Some((func, workspace)) = in_workspace(&func, tensor, &writes, (disorder, lists)) {
+            let before = &func;
+            if let Some((func, workspace)) = in_workspace(before, tensor, &writes, (disorder, lists)) {
+                if matches!(disorder, Disorder::Backwards(_)) && order::is_once(before, tensor, &writes) {
+                    out.once.insert(workspace.clone());
+                }
                 let last = order_of(tensor).into_iter().next_back().unwrap_or_default();
                 out.workspaces.push((workspace, tensor.symbol.clone(), last));
                 (func, Strategy::Workspace, true)
@@ -231,7 +253,14 @@ fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
         StmtKind::ReduceTo { op, .. } => !leaves_fill(op.info().op, tensor.dtype, fill, None),
         _ => true,
     };
-    let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || !writes.iter().all(may_repeat);
+    // A write whose operand is not stored comes to an element that is stored already. Where that is found by its list,
+    // it must have no effect.
+    let is_idle = |s: &Stmt| match s.kind() {
+        StmtKind::ReduceTo { op, .. } => op.info().op == Op::Add || op.identity(tensor.dtype) == fill,
+        _ => false,
+    };
+    let is_once = |s: &Stmt| !may_repeat(s) || ordered.is_some() && !is_idle(s);
+    let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || writes.iter().any(is_once);
     Demands { levels, appends: ordered.is_some(), once }
 }
 
@@ -262,13 +291,31 @@ fn in_workspace(
 /// Removes the stores of the fill that no write to the same element precedes: they have no effect.
 fn without_fills(func: &Func, tensor: &Arc<Tensor>) -> Func {
     let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
-    let is_fill = |s: &Stmt| matches!(s.kind(), StmtKind::Store { value, .. } if value.as_literal() == Some(fill));
+    let is_fill = |s: &Stmt| match s.kind() {
+        StmtKind::Store { value, .. } => value.as_literal().is_some_and(|v| v == fill || v.is_same(fill)),
+        _ => false,
+    };
     let all = writes(scope(func, tensor), &tensor.symbol);
     let (fills, others): (Vec<Stmt>, Vec<Stmt>) = all.into_iter().partition(|s| is_fill(s));
     let ids = |all: &[Stmt]| all.iter().map(Stmt::id).collect::<Vec<StmtId>>();
     let idle: Vec<StmtId> =
         fills.iter().map(Stmt::id).filter(|id| !order::follows(func, tensor, &ids(&others), *id)).collect();
     func.with_body(without(&func.body, &idle))
+}
+
+/// Adds a loop without iterations that writes a tensor to which nothing is written: the passes over its writes decide
+/// the arrays of a tensor without elements.
+fn with_no_iteration(func: &Func, tensor: &Arc<Tensor>) -> Func {
+    let (origin, zero) = (Origin::none, Expr::int(0));
+    let value = Expr::literal(tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype)), tensor.dtype);
+    let indices = tensor.shape.iter().map(|_| zero.clone().into()).collect();
+    let write = Stmt::new(StmtKind::Store { tensor: tensor.symbol.clone(), indices, value }, origin());
+    let extent = Extent::Range { begin: zero.clone(), end: zero, step: Expr::int(1) };
+    let iter = Symbol::new(format!("{}.none", tensor.symbol.name()));
+    let all = Stmt::new(StmtKind::For { iter, extent, props: LoopProps::default(), body: write }, origin());
+    let part = scope(func, tensor);
+    let both = Stmt::seq([all, part.clone()], part.origin().clone());
+    func.with_body(workspace::replaced(&func.body, part, &both))
 }
 
 /// Removes statements, and the loops and branches that do nothing without them.

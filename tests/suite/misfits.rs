@@ -171,12 +171,28 @@ fn local_tensors_are_symmetric_or_stop() {
 #[test]
 fn elements_are_stored_over_others() {
     let a = matrix(&[&[1.5, -3.0, 2.0], &[0.0, -1.0, 0.0], &[-2.0, 4.0, 0.0]]);
-    for entry in ["overwritten_bits", "overwritten_triangle", "overwritten_rows"] {
+    for entry in [
+        "overwritten_bits",
+        "overwritten_triangle",
+        "overwritten_rows",
+        "overwritten_lists",
+        "cleared_lists",
+        "reversed_rows",
+    ] {
         agrees(entry, &a);
     }
     let out = run("overwritten_bits", &a, Backend::C).unwrap_or_else(|e| panic!("{e}"));
     let found = out.value("C").expect("it is small").dense().expect("it is small").0.numbers();
     assert_eq!(found, [0.0, -1.0, 0.0, -2.0, 4.0, 0.0, 1.5, -3.0, 2.0]);
+}
+
+/// Checks local tensors in loops that are split by what they traverse, and tensors to which nothing is written.
+#[test]
+fn tensors_without_elements_are_assembled() {
+    let a = matrix(&[&[1.5, 0.0, 2.0], &[0.0, 0.0, 0.0], &[-2.0, 4.0, 0.0]]);
+    for entry in ["rows_in_parts", "no_slots", "no_diagonals", "no_blocks", "no_numbers"] {
+        agrees(entry, &a);
+    }
 }
 
 /// Checks that a condition on an element out of range stops the program, as a value does.

@@ -53,6 +53,7 @@ impl Lower {
         }
         self.any_order.clone_from(&assembled.any_order);
         self.repeated.clone_from(&assembled.repeated);
+        self.once.clone_from(&assembled.once);
         assembled.passes.iter().for_each(|passes| self.add_passes(passes));
         for c in &assembled.collected {
             self.collected.insert(c.list.symbol.clone(), (c.tensor.clone(), c.op));

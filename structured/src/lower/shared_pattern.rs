@@ -14,6 +14,7 @@ use super::exprs::{load, range};
 use super::state::Lower;
 use crate::access;
 use crate::layout::TensorLevels;
+use crate::level_assembly::AssembledArrays;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use taffeta_ast::stmt::{AssertKind, LoopProps, MessagePart, Reduction};
@@ -125,7 +126,7 @@ impl Lower {
         Some(s.with_kind(StmtKind::VarDef { tensor: tensor.clone(), body }))
     }
 
-    /// Returns whether a statement accesses a tensor, and does not declare it.
+    /// Returns whether a statement accesses a tensor or completes its arrays, and does not declare it.
     fn is_used(&self, s: &Stmt, flat: &TensorLevels) -> bool {
         let (mut used, mut own) = (false, false);
         let is = |t: &Symbol| flat.fibres.contains(t) || *t == flat.values.symbol;
@@ -133,7 +134,12 @@ impl Lower {
             own |= matches!(s.kind(), StmtKind::VarDef { tensor, .. } if tensor.symbol == flat.tensor.symbol);
             access::exprs(s).iter().for_each(|e| e.walk(&mut |e| used |= load(e).is_some_and(|(t, _)| is(t))));
         });
-        used && !own
+        let completes = |all: &AssembledArrays| {
+            let scalars = all.levels.iter().flat_map(|l| l.counts.iter().chain(&l.opened));
+            let arrays = all.levels.iter().flat_map(|l| &l.level.arrays);
+            scalars.chain(arrays).any(|t| s.writes_to(&t.symbol))
+        };
+        (used || flat.assembly.as_deref().is_some_and(completes)) && !own
     }
 
     /// Registers a structured tensor.

@@ -59,6 +59,8 @@ pub(super) struct Lower {
     pub(super) any_order: FxHashSet<Symbol>,
     /// Tensors that the program makes, to whose elements writes may come several times.
     pub(super) repeated: FxHashSet<Symbol>,
+    /// Workspaces to each of whose elements a write comes at most once.
+    pub(super) once: FxHashSet<Symbol>,
     /// Tensors that stand for another one in a pass over its writes.
     pub(super) passes: FxHashMap<Symbol, Pass>,
     /// Room made for the elements that enclosing loops append.

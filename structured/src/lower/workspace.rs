@@ -128,7 +128,9 @@ impl Lower {
         let Some((t, at)) = load(&element).filter(|(t, _)| self.grown(t).is_some()) else { return inner };
         // Appended elements are not stored before, unless writes may come to them several times (`crate::assemble`).
         let tensor = &self.fibres[t].0;
-        let is_fresh = fresh.contains(&s.id()) || self.appends(tensor) && !self.repeated.contains(tensor);
+        let is_fresh = fresh.contains(&s.id())
+            || self.once.contains(tensor)
+            || self.appends(tensor) && !self.repeated.contains(tensor);
         let last = Expr::int(if is_fresh { FRESH } else { MAYBE_STORED });
         let all = at.iter().cloned().chain([Access::from(last)]).collect();
         access::with_target(&inner, &with_locate(&Expr::load(t, all, element.dtype()), at.len()))
