@@ -9,6 +9,7 @@ use super::run::duration;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use taffeta::ast::Diagnostic;
 use taffeta::ast::format::{Format, Level};
 use taffeta::convert::{Conversion, parse_format};
 use taffeta::io::declared::{declared, read_declared};
@@ -86,6 +87,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let out =
         args.output.as_ref().map(|path| Target { name: "B".into(), path: path.clone(), format: Some(format.clone()) });
     let read = || read_declared(&args.input, declared, args.shape.as_deref());
+    if args.json && out.as_ref().is_some_and(Target::is_stdout) {
+        let text = "cannot write the tensor to standard output: `--json` prints there";
+        return Err(Diagnostic::new("output::format", text).help("write it to a file").into());
+    }
     let tensor = timings.measure("read", || progress::while_reading_files([&args.input], read))?;
     if let Some(out) = &out {
         out.check(args.dtype.unwrap_or(tensor.dtype()), ndim)?;
@@ -102,7 +107,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     drop(progress);
     let summary = Summary { args, tensor: &tensor, made: &made, timings: &timings, explained };
-    if args.json { print_json(&summary.json()) } else { print(&summary.text()) }
+    match (args.json, out.as_ref().is_some_and(Target::is_stdout)) {
+        (true, _) => print_json(&summary.json()),
+        (false, false) => print(&summary.text()),
+        // Standard output has the tensor.
+        (false, true) => {
+            super::session::print_to_stderr(summary.text().trim_end());
+            Ok(())
+        }
+    }
 }
 
 /// Returns the format to convert to.

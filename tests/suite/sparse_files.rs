@@ -67,7 +67,10 @@ fn files_round_trip_with_scipy() {
 fn results_on_published_data_pass_scipys_checks() {
     let data = std::env::var_os("TAFFETA_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     if !data.is_dir() {
-        eprintln!("{} is not there (TAFFETA_DATA names the folder of published data): nothing to check", data.display());
+        eprintln!(
+            "{} is not there (TAFFETA_DATA names the folder of published data): nothing to check",
+            data.display()
+        );
         return;
     }
     let program = Program::load(root().join("examples/sparse/results.ft")).unwrap_or_else(|e| panic!("{e}"));

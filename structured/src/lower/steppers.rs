@@ -413,7 +413,8 @@ impl Lower {
     pub(super) fn only_reduces(&self, s: &Stmt, cursor: &Cursor) -> bool {
         let mut only = true;
         let is_ordered = cursor.stepper().is_none_or(|s| s.ordered)
-            || !self.unsorted.borrow().contains(self.tensor_of(cursor)) && !drives_without_order(self.level_of(cursor).level);
+            || !self.unsorted.borrow().contains(self.tensor_of(cursor))
+                && !drives_without_order(self.level_of(cursor).level);
         let is_made = |t: &taffeta_ast::Symbol| {
             let tensor = self.fibres.get(t).map(|(tensor, _)| tensor).filter(|t| self.appends(t));
             tensor.is_some_and(|t| !is_ordered && self.any_order.contains(t) || self.collected.contains_key(t))
