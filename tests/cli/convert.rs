@@ -97,7 +97,10 @@ fn conversions_keep_all_elements() {
     assert!(tensor.starts_with("i64[3, 2, 2] @ "), "elements are integers: {tensor}");
     folder.succeeds(&["convert", "a.mtx", "--to", "rle", "-o", "runs.npz"]);
     folder.succeeds(&["convert", "runs.npz", "--to", "format(dense, dense)", "-o", "dense.npz"]);
-    assert_eq!(folder.succeeds(&["convert", "dense.npz", "--to", "csc", "-o", "-:mtx"]).lines().count(), 6);
+    let piped = ["convert", "dense.npz", "--to", "csc", "-o", "-:mtx"];
+    let (status, out, err) = finish(&mut folder.command(&piped));
+    assert_eq!((status, out.lines().count()), (0, 6), "{out}{err}");
+    assert!(err.contains("→ -:mtx"), "the summary is beside the tensor: {err}");
 }
 
 #[test]
