@@ -186,7 +186,7 @@ fn elements_are_stored_over_others() {
     assert_eq!(found, [0.0, -1.0, 0.0, -2.0, 4.0, 0.0, 1.5, -3.0, 2.0]);
 }
 
-/// Checks local tensors in loops that are split by what they traverse, and tensors to which nothing is written.
+/// Checks local tensors in loops that are split by stored rows, and tensors to which nothing is written.
 #[test]
 fn tensors_without_elements_are_assembled() {
     let a = matrix(&[&[1.5, 0.0, 2.0], &[0.0, 0.0, 0.0], &[-2.0, 4.0, 0.0]]);
