@@ -131,6 +131,12 @@ impl Format {
         self.levels.last().is_none_or(|level| level.kind.stores_regions())
     }
 
+    /// Returns whether the last level has a list in no order, of elements in the order of the program that wrote them.
+    pub fn is_listed_in_any_order(&self) -> bool {
+        let is_list = |l: &Level| matches!(l.kind, LevelKind::Compressed | LevelKind::Hashed) && l.unique;
+        self.levels.last().is_some_and(|l| is_list(l) && l.lists_without_order())
+    }
+
     /// Returns whether a local tensor may have this format with a pattern of its own: elements are inserted one by one,
     /// in any order. Rows of a `bytemap`, which locates elements by coordinate and is cleared through its list, are the
     /// format of workspaces (`s.cache` of structured tensors, `s.set_format`).

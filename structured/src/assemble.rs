@@ -30,13 +30,11 @@ mod writes;
 use crate::explain::{Assembly, Strategy};
 use crate::levels;
 pub(crate) use collect::Collected;
-pub(crate) use order::drives_without_order;
 use order::{Demands, Disorder, Lists};
 pub(crate) use passes::Passes;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
-use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::stmt::LoopProps;
 use taffeta_ast::{
     DType, Diagnostic, Diagnostics, Expr, ExprKind, Extent, Func, Literal, Op, Origin, Span, Stmt, StmtId, StmtKind,
@@ -247,7 +245,8 @@ fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
     let all = &tensor.format.levels;
     let is_ordered = |k: usize| levels::assembly(all[k].kind).is_ordered();
     let ordered = (0..all.len()).rev().find(|k| is_ordered(*k));
-    let levels = ordered.map_or(0, |k| if k + 1 == all.len() && is_listed_in_any_order(tensor) { k } else { k + 1 });
+    let levels =
+        ordered.map_or(0, |k| if k + 1 == all.len() && tensor.format.is_listed_in_any_order() { k } else { k + 1 });
     let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
     let may_repeat = |s: &Stmt| match s.kind() {
         StmtKind::ReduceTo { op, .. } => !leaves_fill(op.info().op, tensor.dtype, fill, None),
@@ -262,12 +261,6 @@ fn demands(tensor: &Tensor, writes: &[Stmt]) -> Demands {
     let is_once = |s: &Stmt| !may_repeat(s) || ordered.is_some() && !is_idle(s);
     let once = !tensor.format.is_injective() || ordered == Some(all.len() - 1) || writes.iter().any(is_once);
     Demands { levels, appends: ordered.is_some(), once }
-}
-
-/// Returns whether the last level of a tensor has a list in no order: its elements come in that of the program.
-pub(crate) fn is_listed_in_any_order(tensor: &Tensor) -> bool {
-    let is_list = |l: &Level| matches!(l.kind, LevelKind::Compressed | LevelKind::Hashed) && l.unique;
-    tensor.format.levels.last().is_some_and(|l| is_list(l) && drives_without_order(*l))
 }
 
 /// Gives a tensor whose fibres are written one after the other a workspace.

@@ -297,6 +297,16 @@ impl Stored {
         Ok(self.elements_at(&found))
     }
 
+    /// Returns the tensor with its lists in the order of coordinates, as [`Self::pack`] makes them.
+    ///
+    /// # Errors
+    ///
+    /// A lack of memory.
+    pub fn sorted(&self) -> Result<Stored, Unpackable> {
+        let (indices, elements) = self.listed()?;
+        Stored::pack(&self.shape, &self.format, &indices, &elements)
+    }
+
     fn elements_at(&self, found: &[(Vec<i64>, i64)]) -> (Vec<i64>, Buffer) {
         let Some(values) = self.arrays.last().map(Value::data) else { unreachable!("the elements come last") };
         let mut elements = Buffer::zeros(values.dtype(), found.len());

@@ -155,6 +155,11 @@ impl LevelKind {
 }
 
 impl Level {
+    /// Returns whether the level has a list in which coordinates are not ordered.
+    pub fn lists_without_order(self) -> bool {
+        self.kind == LevelKind::Hashed || self.kind.has_lists() && !self.ordered
+    }
+
     /// Creates a level of that kind, with all of its facts.
     pub fn new(kind: LevelKind) -> Level {
         let facts = kind.facts();

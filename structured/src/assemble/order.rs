@@ -18,7 +18,6 @@ use std::sync::Arc;
 use taffeta_analysis::pass::substitute;
 use taffeta_analysis::query::depend::{DependenceQuery, Dependences};
 use taffeta_analysis::query::reference::{Reference, Use};
-use taffeta_ast::format::{Level, LevelKind};
 use taffeta_ast::stmt::{LoopProps, Role};
 use taffeta_ast::{DType, Expr, ExprKind, Extent, Func, Origin, Stmt, StmtId, StmtKind, Symbol, Tensor};
 
@@ -125,7 +124,7 @@ fn unordered(func: &Func, tensor: &Arc<Tensor>, lists: Lists<'_>) -> FxHashSet<S
     if !lists.are_followed {
         return FxHashSet::default();
     }
-    let is_unordered = |t: &Tensor, k: usize| drives_without_order(t.format.levels[k]);
+    let is_unordered = |t: &Tensor, k: usize| t.format.levels[k].lists_without_order();
     let mut found = FxHashSet::default();
     let mut collect = |e: &Expr| {
         if let ExprKind::Load(t, at) = e.kind()
@@ -145,16 +144,6 @@ fn unordered(func: &Func, tensor: &Arc<Tensor>, lists: Lists<'_>) -> FxHashSet<S
         s.any_expr(&mut collect);
     }
     found
-}
-
-/// Returns whether loops that write assembled tensors go through a level in the order of its list, in which coordinates
-/// are not ordered.
-pub(crate) fn drives_without_order(level: Level) -> bool {
-    match level.kind {
-        LevelKind::Hashed => true,
-        LevelKind::Compressed | LevelKind::Singleton => !level.ordered,
-        _ => false,
-    }
 }
 
 /// Reverses the loop with an iterator; `None` if its step is not 1.

@@ -18,7 +18,7 @@ use super::exprs::load;
 use super::passes::queries;
 use super::state::{Bindings, Lower};
 use crate::access;
-use crate::assemble::{Assembled, is_listed_in_any_order};
+use crate::assemble::Assembled;
 use crate::layout::{LevelLayout, Making, TensorLevels};
 use crate::level_assembly::{AssembledArrays, AssembledLevel, Path, counted, largest, set};
 use rustc_hash::FxHashSet;
@@ -62,7 +62,8 @@ impl Lower {
         }
         assembled.warnings.iter().for_each(|d| self.warn(d.clone()));
         for (row, of, dim) in &assembled.workspaces {
-            let keeps_order = assembled.tensors.iter().any(|(t, _)| t.symbol == *of && is_listed_in_any_order(t));
+            let keeps_order =
+                assembled.tensors.iter().any(|(t, _)| t.symbol == *of && t.format.is_listed_in_any_order());
             let rows = if keeps_order { &mut self.unsorted } else { &mut self.sorted };
             rows.get_mut().insert(row.clone());
             self.stands_for.get_mut().insert(row.clone(), (of.clone(), vec![*dim]));

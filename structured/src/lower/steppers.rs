@@ -11,7 +11,6 @@ use super::scalars::scalar;
 use super::scalars::substituted;
 use super::state::Lower;
 use crate::access;
-use crate::assemble::drives_without_order;
 use crate::explain::FibreRole;
 use crate::looplet::is_spike;
 use crate::looplet::{Fibre, Looplet};
@@ -414,7 +413,7 @@ impl Lower {
         let mut only = true;
         let is_ordered = cursor.stepper().is_none_or(|s| s.ordered)
             || !self.unsorted.borrow().contains(self.tensor_of(cursor))
-                && !drives_without_order(self.level_of(cursor).level);
+                && !self.level_of(cursor).level.lists_without_order();
         let is_made = |t: &taffeta_ast::Symbol| {
             let tensor = self.fibres.get(t).map(|(tensor, _)| tensor).filter(|t| self.appends(t));
             tensor.is_some_and(|t| !is_ordered && self.any_order.contains(t) || self.collected.contains_key(t))

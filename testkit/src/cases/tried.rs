@@ -3,11 +3,11 @@
 
 use super::data::{self, Given};
 use super::program::{Case, Kind};
+use crate::programs::sorted;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use taffeta_analysis::pass::simplify;
-use taffeta_ast::format::LevelKind;
 use taffeta_ast::interp::{Inputs, Outputs, RuntimeError, run};
 use taffeta_ast::{Diagnostic, Func, Span, Tensor, Value, func, print, validate};
 use taffeta_frontend::{NoHooks, NoLoader, Program, Source};
@@ -87,16 +87,8 @@ impl Prepared {
                 break;
             };
             let own: Vec<Value> = made.by_ref().take(packed.arrays().len()).collect();
-            let has_order = t.format.levels.last().is_none_or(|l| l.ordered && l.kind != LevelKind::Hashed);
-            if has_order || own.len() != packed.arrays().len() {
-                all.extend(own);
-                continue;
-            }
-            let hidden = packed.hidden().to_vec();
-            let found = Stored::of_arrays(v.shape().to_vec(), t.format.clone(), own, hidden).elements();
-            let places = found.places().expect("elements of a sparse tensor");
-            let sorted = Stored::pack(found.shape(), &t.format, &places.indices, found.data());
-            all.extend(sorted.expect("it holds its own elements").arrays().iter().cloned());
+            let is_sorted = !t.format.is_listed_in_any_order() || own.len() != packed.arrays().len();
+            all.extend(if is_sorted { own } else { sorted(&packed, own) });
         }
         all.into_iter().chain(made).collect()
     }
