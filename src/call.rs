@@ -441,7 +441,7 @@ impl Outputs {
     pub fn stored(&self, name: &str) -> Result<&Stored, Error> {
         self.output(name)?.stored().ok_or_else(|| {
             let text = format!("result `{name}` has no arrays of its own");
-            let help = "`Outputs::value` has its elements; with `--backend interp` all results are elements";
+            let help = "`Outputs::value` has its elements";
             Error::Input(Report::without_sources(vec![Diagnostic::new("output::dtype", text).help(help)]))
         })
     }

@@ -231,7 +231,8 @@ impl Function {
                 let own = self.signature.params().zip(&mut params).filter(|(p, _)| p.passing == Passing::InOut);
                 let written = self.signature.params().zip(&ran.params).filter(|(p, _)| p.passing == Passing::InOut);
                 own.zip(written).for_each(|((_, param), (_, new))| param.clone_from(new));
-                Ok(as_values(Ran { params, ..ran }))
+                let outputs = self.signature.results().zip(ran.results).map(|(sig, v)| packed::assembled(sig, v));
+                Ok((Ran { params, results: Vec::new(), ..ran }, outputs.collect()))
             }
             Code::C(compiled) if self.signature.has_storage() => {
                 let mut packed = Packed::of(&self.signature, compiled.signature(), &params, lent)?;

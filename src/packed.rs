@@ -167,6 +167,17 @@ pub(crate) fn made(sig: &TensorSig, sizes: &[i64], arrays: &mut dyn Iterator<Ite
     Ok(Stored::of_arrays(shape, format, all, hidden))
 }
 
+/// Stores the elements of a result in the arrays of its format if the program makes these. A format whose regions need
+/// more memory than there is leaves the elements.
+pub(crate) fn assembled(sig: &TensorSig, elements: Value) -> Output {
+    let format = sig.storage.as_ref().filter(|_| is_made(sig)).map(|s| s.format(sig.dtype));
+    let (Some(format), Some(places)) = (format, elements.places()) else { return elements.into() };
+    match Stored::pack(elements.shape(), &format, &places.indices, elements.data()) {
+        Ok(stored) => stored.into(),
+        Err(_) => elements.into(),
+    }
+}
+
 fn refused(sig: &TensorSig, why: &Unpackable) -> Error {
     let code =
         if matches!(why, Unpackable::Memory(_) | Unpackable::Size(_)) { "data::too_large" } else { "data::storage" };

@@ -5,14 +5,13 @@ use crate::half_precision::{to_bf16, to_f16};
 use crate::value::Buffer;
 
 /// Returns the indices of the element at a row-major offset.
-pub(crate) fn indices_at(shape: &[i64], offset: usize) -> Vec<i64> {
-    let mut rest = offset as i64;
-    let mut indices: Vec<i64> = Vec::with_capacity(shape.len());
-    for size in shape.iter().rev() {
-        indices.push(rest % size);
+pub(crate) fn indices_at<N: Copy + TryInto<usize>>(shape: &[N], offset: usize) -> Vec<i64> {
+    let (mut rest, mut indices) = (offset, vec![0; shape.len()]);
+    for (index, size) in indices.iter_mut().zip(shape).rev() {
+        let size = (*size).try_into().unwrap_or(1);
+        *index = (rest % size) as i64;
         rest /= size;
     }
-    indices.reverse();
     indices
 }
 

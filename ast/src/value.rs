@@ -371,18 +371,22 @@ impl Value {
         Some((Value::new(self.shape.clone(), data)?, has))
     }
 
+    /// Returns the indices of an element, by its number in [`Self::data`].
+    pub fn indices_of(&self, element: usize) -> Vec<i64> {
+        let ndim = self.shape.len();
+        match &self.places {
+            Some(places) => places.indices[element * ndim..(element + 1) * ndim].to_vec(),
+            None => coordinates::indices_at(&self.shape, element),
+        }
+    }
+
     /// Returns the elements of a dense tensor for which `keep` holds (by row-major offset), as a sparse tensor.
     #[must_use]
     pub fn only(&self, fill: Literal, keep: impl Fn(usize) -> bool) -> Value {
         let kept: Vec<usize> = (0..self.data.len()).filter(|k| keep(*k)).collect();
-        let mut indices = vec![0i64; kept.len() * self.shape.len()];
+        let indices = kept.iter().flat_map(|k| self.indices_of(*k)).collect();
         let mut data = Buffer::zeros(self.dtype(), kept.len());
         for (e, k) in kept.into_iter().enumerate() {
-            let mut rest = k;
-            for (d, n) in self.shape.iter().enumerate().rev() {
-                indices[e * self.shape.len() + d] = (rest % n) as i64;
-                rest /= n;
-            }
             data.set(e, self.data.get(k));
         }
         Value { shape: self.shape.clone(), data, places: Some(Arc::new(Places { indices, fill, stored_as: None })) }

@@ -70,20 +70,15 @@ fn first_result(signature: &Signature, (params, outputs): (&[Value], &[Output]))
     Ok(None)
 }
 
-/// Returns the first element that is not finite.
+/// Returns the first element that is not finite. Elements that hold the fill of a structured tensor are as declared.
 fn first(name: &str, v: &Value) -> Option<Element> {
     if !v.dtype().is_float() {
         return None;
     }
     let data = v.data();
-    let k = (0..data.len()).find(|k| !data.get_f64(*k).is_finite())?;
-    let mut rest = k;
-    let mut indices: Vec<String> = Vec::new();
-    for size in v.shape().iter().rev() {
-        indices.push((rest % size).to_string());
-        rest /= size;
-    }
-    indices.reverse();
+    let fill = v.places().map(|p| p.fill);
+    let k = (0..data.len()).find(|k| !data.get_f64(*k).is_finite() && Some(data.get(*k)) != fill)?;
+    let indices: Vec<String> = v.indices_of(k).iter().map(i64::to_string).collect();
     let place = if indices.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(", ")) };
     Some(Element { place, value: data.get_f64(k) })
 }

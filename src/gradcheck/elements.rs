@@ -45,18 +45,8 @@ pub(super) fn like(value: &Value, numbers: Vec<f64>) -> Value {
 
 /// Returns the indices of number `k`; of several elements that share it, those of the first.
 pub(super) fn index(value: &Value, k: usize) -> Vec<usize> {
-    let ndim = value.shape().len();
-    if let Some(places) = value.places() {
-        let element = own(value).map_or(Some(k), |own| own.iter().position(|number| *number == k)).unwrap_or(k);
-        return places.indices[element * ndim..(element + 1) * ndim].iter().map(|i| *i as usize).collect();
-    }
-    let (mut at, mut rest) = (value.shape().to_vec(), k);
-    for d in at.iter_mut().rev() {
-        let n = *d;
-        *d = rest % n;
-        rest /= n;
-    }
-    at
+    let element = own(value).and_then(|own| own.iter().position(|number| *number == k)).unwrap_or(k);
+    value.indices_of(element).into_iter().map(|i| i as usize).collect()
 }
 
 /// Formats number `k` as an access in a program.

@@ -15,10 +15,7 @@ pub fn fit(made: Value, format: &Format, fill: Literal, rng: &mut ChaCha8Rng) ->
         return made;
     }
     let shape = made.shape().to_vec();
-    let place = |e: usize| match made.places() {
-        Some(places) => places.indices[e * shape.len()..(e + 1) * shape.len()].to_vec(),
-        None => unravel(e, &shape),
-    };
+    let place = |e: usize| made.indices_of(e);
     let mut order: Vec<usize> = (0..made.data().len()).collect();
     if !single.is_empty() {
         order.shuffle(rng);
@@ -49,14 +46,4 @@ pub fn fit(made: Value, format: &Format, fill: Literal, rng: &mut ChaCha8Rng) ->
         data.set(to, made.data().get(e));
     }
     Value::new(shape, data).unwrap_or(made)
-}
-
-/// Returns the indices of element `e` in row-major order.
-fn unravel(mut e: usize, shape: &[usize]) -> Vec<i64> {
-    let mut at = vec![0; shape.len()];
-    for (i, n) in at.iter_mut().zip(shape).rev() {
-        *i = (e % n) as i64;
-        e /= n;
-    }
-    at
 }

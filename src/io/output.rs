@@ -122,15 +122,9 @@ impl Target {
     /// Writes the value under a temporary name, or into memory.
     fn prepare(&self, item: Item<'_>) -> Result<Prepared, Diagnostic> {
         let failed = |e: std::io::Error| cannot_write(&self.path, &e);
-        let (elements, packed);
+        let elements;
         let value = match item {
-            Item::Value(value) => match self.packed(value) {
-                Some(stored) if self.takes_arrays(&stored) => {
-                    packed = stored;
-                    return self.made(|out| self.write_stored(out, &packed)).map_err(failed);
-                }
-                _ => value,
-            },
+            Item::Value(value) => value,
             Item::Stored(stored) if self.takes_arrays(stored) => {
                 return self.made(|out| self.write_stored(out, stored)).map_err(failed);
             }
@@ -160,16 +154,6 @@ impl Target {
             _ => value,
         };
         self.made(|out| self.write(out, value)).map_err(failed)
-    }
-
-    /// Returns the elements of a structured result in the arrays of its format, if that can hold them.
-    fn packed(&self, value: &Value) -> Option<Stored> {
-        let (format, places) = (self.format.as_ref()?, value.places()?);
-        // Other files have all elements.
-        if !matches!(self.kind().as_str(), "mtx" | "tns" | "npz") {
-            return None;
-        }
-        Stored::pack(value.shape(), format, &places.indices, value.data()).ok()
     }
 
     /// Writes under a temporary name, or into memory.

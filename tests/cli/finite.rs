@@ -179,3 +179,35 @@ fn printed_lines_are_not_part_of_the_json() {
         assert!(serde_json::from_str::<serde_json::Value>(&out).is_ok(), "{out}");
     }
 }
+
+/// Checks that elements of structured results are named by their indices, and that a fill that is not finite is none.
+#[test]
+fn structured_results_are_finite_but_for_their_fill() {
+    let text = "\
+def copied(A: f64[n, m] @ csr) -> f64[n, m] @ csr:
+    C = zeros((n, m), f64)
+    for i in range(n):
+        for j in range(m):
+            C[i, j] = A[i, j]
+    return C
+
+def distances(w: f64) -> f64[2, 3] @ format(dense, runlength, fill=inf):
+    C = full((2, 3), inf, f64)
+    C[1, 1] = w
+    return C
+";
+    let folder = Folder::new(&[("f.ft", text)]);
+    expect![[r#"
+        run::nonfinite
+
+          × `C[1, 2]` is inf: the input `A[1, 2]` is already inf
+
+        1 error
+    "#]]
+    .assert_eq(&stops(&folder, &["copied", "--in", "A=[[1,0,0],[0,2,inf]]"]));
+    passes(&folder, &["distances", "--in", "w=2.5"]);
+    // Both backends count what the format stores.
+    let shown = ["c", "interp"].map(|b| folder.succeeds(&["run", "f.ft", "distances", "--in", "w=2", "--backend", b]));
+    assert_eq!(shown[0], shown[1]);
+    assert!(shown[0].contains("6 elements stored, all others inf"), "{}", shown[0]);
+}
