@@ -141,7 +141,7 @@ def slots(name, a):
         rows = np.repeat(np.arange(n), np.diff(a.indptr))
         slot = np.arange(a.nnz) - a.indptr[rows]
         crd[slot, rows], data[slot, rows] = a.indices, a.data
-        return np.concatenate([[most], crd.ravel(), data.ravel()])
+        return np.concatenate([[0, most], crd.ravel(), data.ravel()])
 
     return found.add("C by hand", by_hand)
 
