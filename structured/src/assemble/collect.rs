@@ -10,13 +10,13 @@
 //! ```
 
 use super::order::{self, Disorder};
-use super::writes::order_of;
+use super::writes::{items, order_of, scope};
 use crate::access;
 use std::sync::Arc;
 use taffeta_ast::algebra::leaves_fill;
 use taffeta_ast::format::{Format, Level, LevelKind, Pattern};
 use taffeta_ast::stmt::Role;
-use taffeta_ast::{DType, Diagnostic, Expr, ExprKind, Func, Literal, Op, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::{Access, DType, Diagnostic, Expr, ExprKind, Func, Literal, Op, Stmt, StmtKind, Symbol, Tensor, show};
 
 /// List of the writes of a tensor.
 #[derive(Clone)]
@@ -41,7 +41,11 @@ pub(super) fn insert(
     writes: &[Stmt],
     disorder: Disorder,
 ) -> Result<(Func, Collected), Diagnostic> {
-    let refused = |why: &str, instead: &str| refused(tensor, disorder, why, instead);
+    if let Some(diagnostic) = starts_without_fill(tensor, writes) {
+        return Err(diagnostic);
+    }
+    let nests = items(scope(func, tensor)).into_iter().filter(|s| s.writes_to(&tensor.symbol)).count();
+    let refused = |why: &str, instead: &str| refused(tensor, (disorder, nests), why, instead);
     let mut ops: Vec<Option<Op>> = writes.iter().map(operator).collect();
     ops.dedup();
     let [op] = ops[..] else { return Err(refused("and by different operators", "use one operator")) };
@@ -74,8 +78,32 @@ fn operator(write: &Stmt) -> Option<Op> {
     }
 }
 
-fn refused(tensor: &Tensor, disorder: Disorder, why: &str, instead: &str) -> Diagnostic {
+/// Returns the diagnostic about a tensor whose first statement stores a constant in every element that is not its fill.
+fn starts_without_fill(tensor: &Tensor, writes: &[Stmt]) -> Option<Diagnostic> {
+    let [first, _, ..] = writes else { return None };
+    let StmtKind::Store { indices, value, .. } = first.kind() else { return None };
+    let ExprKind::Const(value) = value.kind() else { return None };
+    let fill = tensor.format.fill.unwrap_or(Literal::zero(tensor.dtype));
+    let is_iterator = |a: &Access| matches!(a.index.kind(), ExprKind::Var(_));
+    let distinct = |k: usize| indices[..k].iter().all(|a| a.index != indices[k].index);
+    let is_whole = indices.iter().all(is_iterator) && (0..indices.len()).all(distinct);
+    if *value == fill || !is_whole {
+        return None;
+    }
+    let [value, fill] = [*value, fill].map(|v| show::value(v, tensor.dtype));
+    let text =
+        format!("cannot assemble `{}`: it is {value} everywhere at first, while its fill is {fill}", tensor.symbol);
+    let help = format!(
+        "start with the fill, as `full(…, {fill}, {})` does, declare `fill={value}`, or run the program with `--backend \
+         interp`",
+        tensor.dtype
+    );
+    Some(Diagnostic::new("storage::assembly", text).help(help))
+}
+
+fn refused(tensor: &Tensor, (disorder, nests): (Disorder, usize), why: &str, instead: &str) -> Diagnostic {
     let order = match disorder {
+        Disorder::Backwards(_) if nests > 1 => "several statements write its elements, one after the other",
         Disorder::Twice => "an element may be written several times",
         Disorder::Read => "it is read between writes to it",
         Disorder::Backwards(_) => "elements are written in no order of its levels",
@@ -83,6 +111,7 @@ fn refused(tensor: &Tensor, disorder: Disorder, why: &str, instead: &str) -> Dia
     };
     let text = format!("cannot assemble `{}`: {order}, {why}", tensor.symbol);
     let loops = match disorder {
+        Disorder::Backwards(_) if nests > 1 => "put the statements into the same loops, ",
         Disorder::Backwards(_) => "put the loops in the order of the levels, ",
         _ => "",
     };

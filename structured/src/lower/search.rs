@@ -170,7 +170,11 @@ impl Lower {
                 "cannot look up one coordinate of `{name}`: its level is not ordered, and may store it at several \
                  positions"
             );
-            self.refuse_at(source_span(nest.s), text);
+            let help = format!(
+                "convert it before, by a local tensor in another format (`T: … @ csr = {name}`), or run the program with \
+                 `--backend interp`"
+            );
+            self.refuse_with(source_span(nest.s), text, &help);
             return Stmt::nop();
         }
         let state = c.saved_position.clone().unwrap_or_else(|| State::new(&c, self.tensor_of(&c)));
