@@ -73,19 +73,23 @@ pub(super) fn write(archive: &mut Writer<'_>, value: &Value, places: &Places, _:
 }
 
 /// Writes the index arrays of a list, by level, and its elements.
-pub(super) fn write_arrays(archive: &mut Writer<'_>, format: &Format, mut arrays: Vec<Value>) -> std::io::Result<()> {
-    let Some(data) = arrays.pop() else { return Ok(()) };
+pub(super) fn write_arrays(
+    archive: &mut Writer<'_>,
+    format: &Format,
+    lists: &[Value],
+    data: &Value,
+) -> std::io::Result<()> {
     let order = format.order().unwrap_or_default();
-    let of = |d: usize| order.iter().position(|own| *own == d).and_then(|k| arrays.get(k));
+    let of = |d: usize| order.iter().position(|own| *own == d).and_then(|k| lists.get(k));
     let all: Vec<&Value> = (0..order.len()).filter_map(of).collect();
     if let [row, col] = all[..] {
         archive.add_indices("row", row)?;
         archive.add_indices("col", col)?;
-        return archive.add("data", &data);
+        return archive.add("data", data);
     }
     let numbers = |v: &&Value| (0..v.data().len()).filter_map(|k| v.data().get_int(k)).map(|c| c as i64).collect();
     let coords = all.iter().flat_map(|v| -> Vec<i64> { numbers(v) }).collect();
     archive.add_data("coords", vec![all.len(), data.data().len()], Buffer::I64(coords))?;
-    archive.add("data", &data)?;
+    archive.add("data", data)?;
     archive.add_number("_is_array", DType::Bool, Literal::Bool(true))
 }

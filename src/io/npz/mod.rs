@@ -148,9 +148,7 @@ pub(super) fn write_arrays(mut out: impl Write + Seek, stored: &Stored) -> std::
             archive.add_indices("indptr", pos)?;
             archive.add("data", data)?;
         }
-        ("coo", [_, first, rest @ ..]) => {
-            coo::write_arrays(&mut archive, stored.format(), [std::slice::from_ref(first), rest].concat())?
-        }
+        ("coo", [_, lists @ .., data]) => coo::write_arrays(&mut archive, stored.format(), lists, data)?,
         _ => levels::write_arrays(&mut archive, stored)?,
     }
     if layout.fill {
