@@ -94,8 +94,8 @@ fn starts_without_fill(tensor: &Tensor, writes: &[Stmt]) -> Option<Diagnostic> {
     let text =
         format!("cannot assemble `{}`: it is {value} everywhere at first, while its fill is {fill}", tensor.symbol);
     let help = format!(
-        "start with the fill, as `full(…, {fill}, {})` does, declare `fill={value}`, or run the program with `--backend \
-         interp`",
+        "start with the fill, as `full(…, {fill}, {})` does, declare `fill={value}`, or run the program with \
+         `--backend interp`",
         tensor.dtype
     );
     Some(Diagnostic::new("storage::assembly", text).help(help))

@@ -171,8 +171,8 @@ impl Lower {
                  positions"
             );
             let help = format!(
-                "convert it before, by a local tensor in another format (`T: … @ csr = {name}`), or run the program with \
-                 `--backend interp`"
+                "convert it before, by a local tensor in another format (`T: … @ csr = {name}`), or run the program \
+                 with `--backend interp`"
             );
             self.refuse_with(source_span(nest.s), text, &help);
             return Stmt::nop();

@@ -636,14 +636,15 @@ fn other_programs_are_refused_with_the_missing_fact() {
     let twice = "for i in range(n):\n        for j in range(n):\n            C[i, j] = A[i, j]\n";
     refused(
         &format!(
-            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ format(dense, compressed, fill=inf):\n    C = zeros((n, n), f64)\n    \
-             {twice}    return C\n"
+            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ format(dense, compressed, fill=inf):\n    \
+             C = zeros((n, n), f64)\n    {twice}    return C\n"
         ),
         "cannot assemble `C`: it is 0 everywhere at first, while its fill is inf",
     );
     refused(
         &format!(
-            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    {twice}    C += A\n    return C\n"
+            "def f(A: f64[n, n] @ csr) -> f64[n, n] @ csr:\n    C = zeros((n, n), f64)\n    {twice}    C += A\n    \
+             return C\n"
         ),
         "cannot assemble `C`: several statements write its elements, one after the other, and by different operators",
     );
