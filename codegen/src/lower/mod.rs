@@ -6,6 +6,7 @@
 
 mod checks;
 mod conditions;
+mod count_loops;
 mod flatten;
 mod freeze_shapes;
 mod guards_to_bounds;
@@ -189,6 +190,9 @@ pub fn lower(func: &Func, options: &LowerOptions) -> Result<Lowered, Diagnostics
 
     // After `reductions`: partial results are scalars already, and the remaining memory accesses are proved or checked.
     let func = valid("promote", promote::run(&func))?;
+
+    // After `checks`, without which the loops that only count are empty but for counting; before `conditions`.
+    let func = valid("count_loops", count_loops::run(&func))?;
 
     // After `promote`, so that elements that could be scalars are, and no conditional store to them is left; before
     // `flatten`, so that the range of each load's indices can be proved.

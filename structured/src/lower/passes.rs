@@ -10,7 +10,7 @@ use super::scalars::scalar;
 use super::state::Lower;
 use crate::access;
 use crate::assemble::Passes;
-use crate::level_assembly::{AssembledArrays, Path, set, store_at};
+use crate::level_assembly::{AssembledArrays, Path, assume, set, store_at};
 use std::sync::Arc;
 use taffeta_ast::{Expr, Origin, Stmt, Symbol, Tensor};
 
@@ -60,6 +60,8 @@ impl Lower {
             let held = scalar(format!("{}.held", counter.symbol.name().replace('.', "_")));
             let origin = nest.s.origin().derive("structured", "counter");
             around[0].push(set(&held, counter.load([place.clone()]), &origin));
+            let (count, limit) = (held.load([]), Expr::int(taffeta_ast::value::MAX_SIZE));
+            around[0].push(assume(Expr::int(0).less_eq(&count).and(&count.less(&limit)), &origin));
             around[1].push(store_at(&counter, &place, held.load([]), origin));
             self.held.insert(counter.symbol.clone(), held.clone());
             scalars.push(held);

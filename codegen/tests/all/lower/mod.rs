@@ -1,5 +1,6 @@
 //! Passes of lowering on small programs.
 
+mod count_loops;
 mod flatten;
 mod parallel;
 
