@@ -10,6 +10,14 @@
 //! for r in range(C.opened1, p + 1): C.pos1[r] = C.n1
 //! C.opened1 = p + 1
 //! ```
+//!
+//! Where each element may have another parent, the elements mark where their parents' fibres end, without a branch, and
+//! parents without elements get theirs at the end ([`Path::list`]):
+//!
+//! ```text
+//! C.pos1[p + 1] = C.n1                                                      behind each element
+//! for r in range(n): C.pos1[r + 1] = max(C.pos1[r + 1], C.pos1[r])          behind all
+//! ```
 
 use crate::level::{ArrayKind, Counts, Parent, TensorLevel};
 use crate::looplet::Positions;
@@ -229,6 +237,33 @@ impl AssembledArrays {
         Some(Stmt::seq(all, origin.clone()))
     }
 
+    /// Returns whether an element of level `k` may mark the end of its parent's fibre ([`Path::list`]): there is room for
+    /// the ends of all fibres, and nothing else is done where a fibre ends.
+    pub(crate) fn may_mark(&self, how: &dyn LevelAssembly, k: usize) -> bool {
+        let own = &self.levels[k];
+        let is_first = |(array, _): &(Arc<Tensor>, Option<Expr>)| array.symbol == own.level.arrays[0].symbol;
+        let finishes = || how.finish(self, k, &Expr::int(0), &Origin::none()).is_some();
+        own.opened.is_some() && own.is_last && how.adds_one() && self.fixed.iter().any(is_first) && !finishes()
+    }
+
+    /// Builds the statement that sets all first positions of level `k` to 0, before elements mark the ends of fibres.
+    pub(crate) fn unmarked(&self, k: usize, origin: &Origin) -> Option<Stmt> {
+        let first = &self.levels[k].level.arrays[0];
+        initial(first, &Expr::int(0), &[Expr::int(0), first.shape[0].clone()], origin)
+    }
+
+    /// Builds the loop that sets the first positions of level `k` from the marked ends of fibres, and returns its iterator
+    /// too. It changes nothing where no element marks one.
+    pub(crate) fn collected_ends(&self, k: usize, origin: &Origin) -> (Symbol, Stmt) {
+        let own = &self.levels[k];
+        let first = &own.level.arrays[0];
+        let r = iterator_of(&first.symbol, "r");
+        let next = Expr::var(&r).plus(&Expr::int(1));
+        let end = own.level.load(0, &next).max_with(&own.level.load(0, &Expr::var(&r)));
+        let body = store_at(first, &next, end, origin.clone());
+        (r.clone(), range(&r, [Expr::int(0), own.parents.clone()], body, origin))
+    }
+
     /// Returns whether positions depend on all elements.
     pub(crate) fn has_query(&self) -> bool {
         self.levels.iter().any(|own| own.how.has_query())
@@ -314,6 +349,8 @@ pub(crate) struct Path<'a> {
     pub(crate) all: Vec<Stmt>,
     /// Statements after the value is stored.
     pub(crate) last: Vec<Stmt>,
+    /// Level in which the element marks the end of its parent's fibre.
+    pub(crate) marked: Option<usize>,
 }
 
 impl<'a> Path<'a> {
@@ -326,9 +363,13 @@ impl<'a> Path<'a> {
     ) -> Path<'a> {
         let [position, coordinate] = [(); 2].map(|()| Expr::int(0));
         let (all, last, origin) = (Vec::new(), Vec::new(), origin.clone());
-        let (reserved, opened, run_end) = (&[], &[], None);
+        let (reserved, opened, run_end, marked) = (&[], &[], None, None);
         let from = 0;
-        Path { tensor, assembly, origin, from, coordinates, reserved, opened, position, coordinate, run_end, all, last }
+        #[rustfmt::skip]
+        let path = Path {
+            tensor, assembly, origin, from, coordinates, reserved, opened, position, coordinate, run_end, all, last, marked,
+        };
+        path
     }
 
     /// Returns the parent of the next level's fibre.
@@ -357,9 +398,14 @@ impl<'a> Path<'a> {
         self.all.push(branch(cond, then, otherwise, &self.origin));
     }
 
+    /// Returns whether the first positions of all parents up to the present one are set.
+    fn is_open(&self, k: usize) -> bool {
+        self.opened.iter().any(|(tensor, level)| (tensor, *level) == (self.tensor, k))
+    }
+
     /// Sets the first positions of all parents up to the present one.
     pub(crate) fn open(&mut self, how: &dyn LevelAssembly, k: usize) {
-        if self.opened.iter().any(|(tensor, level)| (tensor, *level) == (self.tensor, k)) {
+        if self.is_open(k) {
             return;
         }
         let end = self.position.plus(&Expr::int(1));
@@ -372,8 +418,11 @@ impl<'a> Path<'a> {
         let own = &self.assembly.levels[k];
         let count = &own.counts[0];
         let parent = self.position.clone();
-        self.open(how, k);
         let one = Expr::int(1);
+        match self.is_open(k) || !self.assembly.may_mark(how, k) {
+            true => self.open(how, k),
+            false => self.marked = Some(k),
+        }
         let is_reserved = self.reserved.contains(&count.symbol);
         let mut append = self.assembly.begun_positions(count, &one, is_reserved, &self.origin);
         append.push(store_at(&own.level.arrays[crd], &count.load([]), coordinate.clone(), self.origin.clone()));
@@ -382,6 +431,13 @@ impl<'a> Path<'a> {
             self.all.extend(append);
             self.position = count.load([]);
             self.last.push(more);
+            if self.marked == Some(k)
+                && let Some(opened) = &own.opened
+            {
+                let end = parent.plus(&one);
+                self.last.push(store_at(&own.level.arrays[0], &end, count.load([]), self.origin.clone()));
+                self.last.push(set(opened, end, &self.origin));
+            }
             return;
         }
         append.push(more);

@@ -100,9 +100,38 @@ impl Lower {
                 let decided = flat.assembly.as_ref().map_or_else(Vec::new, |all| all.decided(origin));
                 Stmt::seq(decided.into_iter().chain(pass.remapping.restarted(origin)), origin.clone())
             }
-            (None, Some(pass)) => close(&pass.tensor, &self.tensors[&pass.tensor], origin),
-            (None, None) => close(tensor, &self.tensors[tensor], origin),
+            (None, Some(pass)) => self.closed(&pass.tensor, origin),
+            (None, None) => self.closed(tensor, origin),
         }
+    }
+
+    /// Builds the statements that complete a tensor's levels, and make the arrays as long as they have elements.
+    pub(super) fn closed(&self, tensor: &Symbol, origin: &Origin) -> Stmt {
+        let flat = &self.tensors[tensor];
+        let Some(assembly) = &flat.assembly else { return Stmt::nop() };
+        let mut all = Vec::new();
+        for (k, own) in assembly.levels.iter().enumerate() {
+            let kind = own.how;
+            if own.opened.is_some() {
+                let end = own.parents.plus(&Expr::int(1));
+                all.extend(assembly.opened(kind, (tensor, k), &end, origin));
+                if assembly.may_mark(kind, k) {
+                    let (iter, ends) = assembly.collected_ends(k, origin);
+                    self.ends.borrow_mut().insert(iter, tensor.clone());
+                    all.push(ends);
+                }
+                let hidden = own.counts.iter().take(own.level.hidden.len());
+                all.extend(hidden.filter_map(|n| counted(tensor, &n.load([]), own.level.arrays[0].dtype, origin)));
+            }
+            all.extend(kind.close(assembly, k, origin));
+        }
+        all.extend(assembly.fitted(origin));
+        Stmt::seq(all, origin.clone())
+    }
+
+    /// Returns whether a loop collects ends of fibres that no element marks.
+    fn collects_nothing(&self, iter: &Symbol) -> bool {
+        self.ends.borrow().get(iter).is_some_and(|tensor| !self.marked.borrow().contains_key(tensor))
     }
 
     /// Lowers the write of an element that is appended.
@@ -149,6 +178,7 @@ impl Lower {
             },
         };
         let path = path(start);
+        self.marked.get_mut().extend(path.marked.map(|k| (tensor.clone(), k)));
         let values = &flat.values;
         // Where the position depends on the value, levels store it.
         let target = match &assembly.value {
@@ -192,6 +222,7 @@ impl Lower {
     fn with_made_inside(&self, s: &Stmt, seen: &mut FxHashSet<Symbol>) -> Stmt {
         let inner = s.map(&mut |s| self.with_made_inside(s, seen), &mut Expr::clone);
         match inner.kind() {
+            StmtKind::For { iter, .. } if self.collects_nothing(iter) => Stmt::nop(),
             StmtKind::VarDef { tensor, body } if self.passes.contains_key(&tensor.symbol) => body.clone(),
             StmtKind::VarDef { tensor, body } if self.appends(&tensor.symbol) => {
                 let declared = self.with_lists(body.clone(), &tensor.symbol);
@@ -220,7 +251,7 @@ impl Lower {
         };
         let is_list = self.collected.contains_key(tensor);
         if !is_list && !self.complete.values().flatten().any(is_closed) {
-            body = Stmt::seq([close(tensor, flat, &origin), body], origin.clone());
+            body = Stmt::seq([self.closed(tensor, &origin), body], origin.clone());
         }
         // A list of writes has the coordinates of the tensor, which are checked there.
         let levels = assembly.levels.iter().filter(|_| !is_list);
@@ -236,7 +267,8 @@ impl Lower {
             (Some(total), Some(own)) if self.made.contains(of) => assembly.reserved(&own.counts[0], total, &origin),
             _ => Vec::new(),
         };
-        let start = checks.chain(assembly.begun(&origin)).chain(reserved).chain(restarted);
+        let marked = self.marked.borrow().get(tensor).and_then(|k| assembly.unmarked(*k, &origin));
+        let start = checks.chain(assembly.begun(&origin)).chain(marked).chain(reserved).chain(restarted);
         body = Stmt::seq(start.collect::<Vec<_>>().into_iter().chain([body]), origin.clone());
         body = assembly.arrays().chain(&counters).fold(body, declared);
         let start: Vec<Stmt> = rooms.iter().map(|room| set(room, Expr::int(0), &origin)).collect();
@@ -260,24 +292,6 @@ pub(super) fn path(mut path: Path<'_>) -> Path<'_> {
         path.assume_in(&assembly.values);
     }
     path
-}
-
-/// Completes a tensor: completes its levels, and makes the arrays as long as they have elements.
-pub(super) fn close(tensor: &Symbol, flat: &TensorLevels, origin: &Origin) -> Stmt {
-    let Some(assembly) = &flat.assembly else { return Stmt::nop() };
-    let mut all = Vec::new();
-    for (k, own) in assembly.levels.iter().enumerate() {
-        let kind = own.how;
-        if own.opened.is_some() {
-            let end = own.parents.plus(&Expr::int(1));
-            all.extend(assembly.opened(kind, (tensor, k), &end, origin));
-            let hidden = own.counts.iter().take(own.level.hidden.len());
-            all.extend(hidden.filter_map(|n| counted(tensor, &n.load([]), own.level.arrays[0].dtype, origin)));
-        }
-        all.extend(kind.close(assembly, k, origin));
-    }
-    all.extend(assembly.fitted(origin));
-    Stmt::seq(all, origin.clone())
 }
 
 /// Checks that the indices of a level fit in their type; `None` if they do, or if each element is checked.

@@ -15,7 +15,7 @@
 //!     append the element at L.crd0[B.order[p]], L.crd1[B.order[p]] to B
 //! ```
 
-use super::append::{close, path};
+use super::append::path;
 use super::passes::queries;
 use super::remapping::{Remapping, known, local};
 use super::state::Lower;
@@ -63,6 +63,7 @@ impl Lower {
         body.extend(over("q", &|at, coordinates| {
             let value = list.values.load([at.clone()]);
             let path = path(Path::new(tensor, assembly, coordinates, origin));
+            self.marked.borrow_mut().extend(path.marked.map(|k| (tensor.clone(), k)));
             let (before, after) = match &assembly.value {
                 Some(scalar) => (Some(set(scalar, value, origin)), None),
                 None => (None, Some(store_at(&flat.values, &path.position, value, origin.clone()))),
@@ -74,7 +75,7 @@ impl Lower {
         let body = own.fold(Stmt::seq(body, origin.clone()), |body, tensor| {
             Stmt::new(StmtKind::VarDef { tensor: tensor.clone(), body }, origin.clone())
         });
-        Stmt::seq([body, close(tensor, flat, origin)], origin.clone())
+        Stmt::seq([body, self.closed(tensor, origin)], origin.clone())
     }
 }
 

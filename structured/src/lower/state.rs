@@ -47,6 +47,10 @@ pub(super) struct Lower {
     pub(super) fibres: FxHashMap<Symbol, (Symbol, usize)>,
     /// Statements after which tensors that the program makes are complete.
     pub(super) complete: FxHashMap<StmtId, Vec<Symbol>>,
+    /// Tensors that the program makes, each with the level in which elements mark the ends of fibres.
+    pub(super) marked: RefCell<FxHashMap<Symbol, usize>>,
+    /// Iterators of the loops that collect these ends, with the tensors.
+    pub(super) ends: RefCell<FxHashMap<Symbol, Symbol>>,
     /// Lists of the writes of tensors, with the tensor and the operator that combines writes of one element.
     pub(super) collected: FxHashMap<Symbol, (Symbol, Option<Op>)>,
     /// Number of elements for which a tensor has room from its beginning.
