@@ -421,7 +421,7 @@ pub enum Routine {
     /// `fit(length, array, …, exact)`: makes the arrays exactly that long, and sets `length`.
     Fit,
     /// `sort(array, begin, end)`: sorts the elements from `begin` up to `end`, integers that are not negative, in
-    /// ascending order.
+    /// ascending order. `sort(array, values, begin, end)` moves those of `values` with them; equal ones stay in order.
     Sort,
     /// `order(numbers, key, …, count)`: sets the first `count` elements of `numbers`, of type i64, to the numbers from
     /// 0 in the ascending order of their keys, integers that are not negative. The first key counts most, and numbers

@@ -546,6 +546,10 @@ TAFFETA_RUNTIME void taf_sort_u16(uint16_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_i32(int32_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_i64(int64_t *list, int64_t begin, int64_t end);
 
+/* Sorts the integers of a type, which are not negative, from `begin` up to `end`, and moves the values, of `size` bytes,
+   with them; equal ones stay in order. Returns whether there was memory for it. */
+TAFFETA_RUNTIME bool taf_sort_with(void *list, int32_t type, void *values, size_t size, int64_t begin, int64_t end);
+
 /* Sets `numbers` to the numbers from 0 to `n` in the order of their keys, integers that are not negative: the first key
    counts most, and numbers with equal keys stay in order. Returns whether there was memory for it. */
 TAFFETA_RUNTIME bool taf_order(int64_t *numbers, int64_t n, const void *const *keys, const int32_t *types, int n_keys);
@@ -1059,6 +1063,102 @@ TAFFETA_SORT(u8, uint8_t, uint8_t)
 TAFFETA_SORT(u16, uint16_t, uint16_t)
 TAFFETA_SORT(i32, int32_t, uint32_t)
 TAFFETA_SORT(i64, int64_t, uint64_t)
+
+/* Elements of any type of one size. */
+typedef uint8_t __attribute__((may_alias)) taf_element1;
+typedef uint16_t __attribute__((may_alias)) taf_element2;
+typedef uint32_t __attribute__((may_alias)) taf_element4;
+typedef uint64_t __attribute__((may_alias)) taf_element8;
+
+/* Short lists by insertion, others by digits, of as many bits as pay for so many elements. */
+#define TAFFETA_SORT_WITH(name, type, width, value) \
+    static bool taf_sort_##name##_##width(type *a, value *x, int64_t n) { \
+        type least = 0, largest = 0; \
+        int64_t rising = 1; \
+        if (n <= 16) { \
+            for (int64_t k = 1; k < n; k++) { \
+                const type own = a[k]; \
+                const value with = x[k]; \
+                int64_t at = k; \
+                for (; at > 0 && a[at - 1] > own; at--) { \
+                    a[at] = a[at - 1]; \
+                    x[at] = x[at - 1]; \
+                } \
+                a[at] = own; \
+                x[at] = with; \
+            } \
+            return true; \
+        } \
+        least = largest = a[0]; \
+        for (int64_t k = 1; k < n; k++) { \
+            least = a[k] < least ? a[k] : least; \
+            largest = a[k] > largest ? a[k] : largest; \
+            rising += a[k - 1] <= a[k]; \
+        } \
+        if (rising == n) return true; \
+        const int bits = 64 - __builtin_clzll((uint64_t)(largest - least)), most = n < 64 ? 5 : n < 1024 ? 8 : 11; \
+        const int digit = (bits + (bits + most - 1) / most - 1) / ((bits + most - 1) / most); \
+        const int64_t digits = (int64_t)1 << digit; \
+        type short_a[256], *more_a = n <= 256 ? short_a : (type *)malloc((size_t)n * sizeof *a), *a_from = a, *a_to = more_a; \
+        value short_x[256], *more_x = n <= 256 ? short_x : (value *)malloc((size_t)n * sizeof *x), *x_from = x, *x_to = more_x; \
+        const bool has_memory = more_a != NULL && more_x != NULL; \
+        for (int shift = 0; has_memory && shift < bits; shift += digit) { \
+            int64_t starts[2048], sum = 0; \
+            memset(starts, 0, (size_t)digits * sizeof *starts); \
+            for (int64_t k = 0; k < n; k++) starts[((uint64_t)(a_from[k] - least) >> shift) & (uint64_t)(digits - 1)]++; \
+            for (int64_t d = 0; d < digits; d++) { \
+                const int64_t count = starts[d]; \
+                starts[d] = sum; \
+                sum += count; \
+            } \
+            for (int64_t k = 0; k < n; k++) { \
+                const int64_t at = starts[((uint64_t)(a_from[k] - least) >> shift) & (uint64_t)(digits - 1)]++; \
+                a_to[at] = a_from[k]; \
+                x_to[at] = x_from[k]; \
+            } \
+            type *const a_other = a_from; \
+            value *const x_other = x_from; \
+            a_from = a_to, x_from = x_to; \
+            a_to = a_other, x_to = x_other; \
+        } \
+        if (a_from != a) { \
+            memcpy(a, a_from, (size_t)n * sizeof *a); \
+            memcpy(x, x_from, (size_t)n * sizeof *x); \
+        } \
+        if (n > 256) { \
+            free(more_a); \
+            free(more_x); \
+        } \
+        return has_memory; \
+    }
+#define TAFFETA_SORT_WITH_ALL(name, type) \
+    TAFFETA_SORT_WITH(name, type, 1, taf_element1) \
+    TAFFETA_SORT_WITH(name, type, 2, taf_element2) \
+    TAFFETA_SORT_WITH(name, type, 4, taf_element4) \
+    TAFFETA_SORT_WITH(name, type, 8, taf_element8) \
+    static bool taf_sort_with_##name(type *a, char *x, size_t size, int64_t begin, int64_t end) { \
+        a += begin; \
+        x += (size_t)begin * size; \
+        switch (size) { \
+        case 1: return taf_sort_##name##_1(a, (taf_element1 *)x, end - begin); \
+        case 2: return taf_sort_##name##_2(a, (taf_element2 *)x, end - begin); \
+        case 4: return taf_sort_##name##_4(a, (taf_element4 *)x, end - begin); \
+        default: return taf_sort_##name##_8(a, (taf_element8 *)x, end - begin); \
+        } \
+    }
+TAFFETA_SORT_WITH_ALL(u8, uint8_t)
+TAFFETA_SORT_WITH_ALL(u16, uint16_t)
+TAFFETA_SORT_WITH_ALL(i32, int32_t)
+TAFFETA_SORT_WITH_ALL(i64, int64_t)
+
+bool taf_sort_with(void *list, int32_t type, void *values, size_t size, int64_t begin, int64_t end) {
+    switch (type) {
+    case TAFFETA_U8: return taf_sort_with_u8((uint8_t *)list, (char *)values, size, begin, end);
+    case TAFFETA_U16: return taf_sort_with_u16((uint16_t *)list, (char *)values, size, begin, end);
+    case TAFFETA_I32: return taf_sort_with_i32((int32_t *)list, (char *)values, size, begin, end);
+    default: return taf_sort_with_i64((int64_t *)list, (char *)values, size, begin, end);
+    }
+}
 
 static uint64_t taf_key(const void *key, int32_t type, int64_t k) {
     switch (type) {

@@ -18,8 +18,8 @@ pub fn text(all: &[Assembly], sources: &SourceMap) -> String {
         line("strategy", strategy(a));
         line("why", why(a));
         match &a.strategy {
-            Strategy::Store | Strategy::Append | Strategy::Scatter(1) | Strategy::Insert => {}
-            Strategy::Scatter(_) => line("workspace", "a copy of the elements in the order of the last dimension"),
+            Strategy::Store | Strategy::Append | Strategy::Scatter { are_sorted: false } | Strategy::Insert => {}
+            Strategy::Scatter { are_sorted: true } => line("workspace", "the longest fibre, while it is sorted"),
             Strategy::Workspace => line("workspace", "a row of a `bytemap`, cleared by its list"),
             Strategy::Sort(_) => line("workspace", "coordinates, value and number of each write"),
         }
@@ -40,15 +40,14 @@ pub fn json(all: &[Assembly], sources: &SourceMap) -> Json {
                 Strategy::Store => "store",
                 Strategy::Append => "append",
                 Strategy::Workspace => "workspace",
-                Strategy::Scatter(_) => "scatter",
+                Strategy::Scatter { .. } => "scatter",
                 Strategy::Insert => "insert",
                 Strategy::Sort(_) => "sort",
             },
             "passes": match a.strategy {
                 Strategy::Store | Strategy::Append | Strategy::Workspace => 1,
-                Strategy::Scatter(times) => 2 * times,
-                Strategy::Insert => 2,
-                Strategy::Sort(_) => 3,
+                Strategy::Scatter { are_sorted: false } | Strategy::Insert => 2,
+                Strategy::Scatter { are_sorted: true } | Strategy::Sort(_) => 3,
             },
             "bound": a.bound,
         })
@@ -61,7 +60,12 @@ fn strategy(a: &Assembly) -> &'static str {
         Strategy::Store => "store: every write stores an element at a position that is computed",
         Strategy::Append => "append: every write appends an element",
         Strategy::Workspace => "workspace, then append: a fibre of the last level is gathered, sorted and appended",
-        Strategy::Scatter(_) => "count, scan, fill: every write stores an element at the next position of its fibre",
+        Strategy::Scatter { are_sorted: false } => {
+            "count, scan, fill: every write stores an element at the next position of its fibre"
+        }
+        Strategy::Scatter { are_sorted: true } => {
+            "count, scan, fill, sort: every write stores an element at the next position of its fibre, and fibres are sorted"
+        }
         Strategy::Insert => "query, insert: every write stores an element at a position that is computed",
         Strategy::Sort(_) => {
             "list, sort, append: every write is listed, and elements are appended in the order of levels"
@@ -74,8 +78,10 @@ fn why(a: &Assembly) -> &str {
         Strategy::Store => "the position of an element follows from its indices, whichever others there are",
         Strategy::Append => "each element is written once, in the order of the levels",
         Strategy::Workspace => "fibres are written one after the other, their elements several times or in any order",
-        Strategy::Scatter(1) => "each element is written once, in the order of its fibre, but not fibre by fibre",
-        Strategy::Scatter(_) => "each element is written once, in no order",
+        Strategy::Scatter { are_sorted: false } => {
+            "each element is written once, in the order of its fibre, but not fibre by fibre"
+        }
+        Strategy::Scatter { are_sorted: true } => "each element is written once, in no order",
         Strategy::Insert => "each element is written once, and positions depend on which elements there are",
         Strategy::Sort(reason) => reason,
     }
@@ -84,8 +90,12 @@ fn why(a: &Assembly) -> &str {
 fn passes(a: &Assembly) -> &'static str {
     match a.strategy {
         Strategy::Store | Strategy::Append | Strategy::Workspace => "1",
-        Strategy::Scatter(1) => "2: over the program, to count the elements of fibres and to store them",
-        Strategy::Scatter(_) => "4: 2 over the program, and 2 over the elements in the order of the last dimension",
+        Strategy::Scatter { are_sorted: false } => {
+            "2: over the program, to count the elements of fibres and to store them"
+        }
+        Strategy::Scatter { are_sorted: true } => {
+            "3: 2 over the program, to count and to store, and over the fibres, to sort"
+        }
         Strategy::Insert => "2: over the program, to record coordinates and to store elements",
         Strategy::Sort(_) => "3: over the program, to sort, and over the list",
     }
@@ -97,7 +107,7 @@ fn bound(a: &Assembly) -> String {
             format!("room for {most} elements from the start; arrays grow if there are more")
         }
         (Strategy::Append | Strategy::Workspace, None) => "none: arrays grow to twice their length".to_string(),
-        (Strategy::Store | Strategy::Scatter(_) | Strategy::Insert, _) => "exact: arrays are made once".to_string(),
+        (Strategy::Store | Strategy::Scatter { .. } | Strategy::Insert, _) => "exact: arrays are made once".to_string(),
         (Strategy::Sort(_), _) => "none: the list and the arrays grow to twice their length".to_string(),
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(func: &Func) -> Result<Assembled, Diagnostics> {
         let writes = writes(scope(func, &tensor), &tensor.symbol);
         let span = writes.last().map_or(Span::NONE, |s| s.origin().span());
         let was = out.clone();
-        let attempt = Attempt { span, by_dimension: true, are_followed: true };
+        let attempt = Attempt { span, are_followed: true };
         let prepared = one(&mut out, &tensor, attempt).or_else(|d| {
             out = was;
             one(&mut out, &tensor, Attempt { are_followed: false, ..attempt }).map_err(|_| d)
@@ -128,15 +128,13 @@ fn assembled(func: &Func) -> Vec<Arc<Tensor>> {
 struct Attempt {
     /// Location of the tensor's last write.
     span: Span,
-    /// Whether elements may be put in order by a dimension first.
-    by_dimension: bool,
     /// Whether loops may go through lists without order.
     are_followed: bool,
 }
 
 /// Prepares one tensor.
 fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<Strategy, Diagnostic> {
-    let Attempt { span, by_dimension, are_followed } = attempt;
+    let Attempt { span, are_followed } = attempt;
     let mut func = without_fills(&out.func, tensor);
     let mut writes = writes::writes(scope(&func, tensor), &tensor.symbol);
     if writes.is_empty() && unordered(tensor).is_some() {
@@ -192,16 +190,12 @@ fn one(out: &mut Assembled, tensor: &Arc<Tensor>, attempt: Attempt) -> Result<St
                     let complete = complete(scope(&func, &list), [&list.symbol, &tensor.symbol])?;
                     out.tensors.push((list, complete));
                 }
-                let strategy = if passes.is_scattered { Strategy::Scatter(1) } else { Strategy::Insert };
+                let strategy = match (passes.is_scattered, passes.are_sorted) {
+                    (false, _) => Strategy::Insert,
+                    (true, are_sorted) => Strategy::Scatter { are_sorted },
+                };
                 out.passes.push(passes);
                 (func, strategy, true)
-            } else if by_dimension
-                && let Some((func, through)) = passes::by_last_dimension(&func, tensor, &writes, lists)
-            {
-                out.func = func;
-                one(out, &through, Attempt { by_dimension: false, ..attempt })?;
-                one(out, tensor, Attempt { by_dimension: false, ..attempt })?;
-                return Ok(Strategy::Scatter(2));
             } else {
                 let (func, collected) = collect::insert(&func, tensor, &writes, disorder).map_err(|d| d.at(span))?;
                 let list = collected.list.clone();

@@ -62,9 +62,11 @@ pub enum Strategy {
     Append,
     /// Fibres of the last level are gathered in a workspace, sorted and appended.
     Workspace,
-    /// The program counts the elements of each fibre, and stores each at the next position of its fibre; twice if they
-    /// come in no order, by the last dimension first.
-    Scatter(usize),
+    /// The program counts the elements of each fibre, and stores each at the next position of its fibre.
+    Scatter {
+        /// Whether fibres are sorted at the end.
+        are_sorted: bool,
+    },
     /// The program records the coordinates of all elements, and stores each at its computed position.
     Insert,
     /// The writes are listed and sorted, and their elements appended, for this reason.

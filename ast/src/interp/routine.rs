@@ -20,7 +20,7 @@ impl Machine<'_> {
                 self.resize(*length, arrays, Routine::grown(now, *least))
             }
             (Routine::Fit, [length, arrays @ ..], [exact]) => self.resize(*length, arrays, *exact),
-            (Routine::Sort, [array], [begin, end]) => self.sort(*array, *begin, *end),
+            (Routine::Sort, [array, values @ ..], [begin, end]) => self.sort(*array, values, *begin, *end),
             (Routine::Order, [numbers, keys @ ..], [count]) => self.order(*numbers, keys, *count),
             _ => Err(Box::new(ErrorKind::Malformed(format!("`{}` has other arguments", routine.name())))),
         }
@@ -56,10 +56,15 @@ impl Machine<'_> {
         (begin..end).map(|k| self.read(array, k as usize).map(int)).collect()
     }
 
-    fn sort(&mut self, array: usize, begin: i64, end: i64) -> Run<()> {
-        let mut all = self.integers(array, begin, end)?;
-        all.sort();
-        (begin..end).zip(all).try_for_each(|(k, v)| self.write(array, k as usize, Literal::Int(v)))
+    fn sort(&mut self, array: usize, values: &[usize], begin: i64, end: i64) -> Run<()> {
+        let keys = self.integers(array, begin, end)?;
+        let mut order: Vec<i64> = (begin..end).collect();
+        order.sort_by_key(|k| keys[(k - begin) as usize]);
+        for &t in [array].iter().chain(values) {
+            let sorted = order.iter().map(|k| self.read(t, *k as usize)).collect::<Run<Vec<Literal>>>()?;
+            (begin..end).zip(sorted).try_for_each(|(k, v)| self.write(t, k as usize, v))?;
+        }
+        Ok(())
     }
 
     fn order(&mut self, numbers: usize, keys: &[usize], count: i64) -> Run<()> {

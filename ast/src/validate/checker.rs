@@ -204,7 +204,12 @@ impl<'a> Checker<'a> {
                 (Routine::Grow | Routine::Fit, [length, arrays @ ..]) => {
                     !arrays.is_empty() && arrays.iter().all(|array| array.shape == [length.load([])])
                 }
-                (Routine::Sort, [array]) => array.ndim() == 1 && array.dtype.is_int(),
+                (Routine::Sort, [array, values @ ..]) => {
+                    array.ndim() == 1
+                        && array.dtype.is_int()
+                        && values.len() < 2
+                        && values.iter().all(|v| v.ndim() == 1)
+                }
                 (Routine::Order, [numbers, keys @ ..]) => {
                     let are_lists = all.iter().all(|array| array.ndim() == 1 && array.dtype.is_int());
                     are_lists && numbers.dtype == DType::I64 && !keys.is_empty()

@@ -107,6 +107,16 @@ impl Emitter<'_> {
                 let (name, dtype) = (self.names.get(array), self.dtypes[array].name());
                 self.out.line(format!("taf_sort_{dtype}({name}, {begin}, {end});"));
             }
+            (Routine::Sort, [array, values], [begin, end]) => {
+                let (keys, values, c) =
+                    (self.names.get(array), self.names.get(values), types::stored(self.dtypes[values]));
+                let dtype = types::abi(self.dtypes[array]);
+                let call = format!("taf_sort_with({keys}, {dtype}, {values}, sizeof({c}), {begin}, {end})");
+                self.out.open(format!("if (!{call}) {{"));
+                let count = format!("(long long)({end} - {begin})");
+                self.fail(s.origin(), "TAFFETA_ERROR_MEMORY", "no memory to sort %lld elements", &[count]);
+                self.out.close("}");
+            }
             (Routine::Order, [numbers, keys @ ..], [count]) => {
                 let list = |all: Vec<String>| all.join(", ");
                 let (names, types) = (self.names.fresh("keys"), self.names.fresh("types"));

@@ -16,13 +16,11 @@ use super::collect::{declared, list, redirected};
 use super::order::{self, Lists};
 use super::workspace::replaced;
 use super::writes::{items, order_of, scope};
-use crate::level_assembly::range;
 use crate::levels;
 use std::sync::Arc;
 use taffeta_analysis::pass::copy;
-use taffeta_ast::format::{Coord, Format, Level, LevelKind, Pattern};
-use taffeta_ast::stmt::Role;
-use taffeta_ast::{Access, DType, Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
+use taffeta_ast::format::{Coord, LevelKind};
+use taffeta_ast::{Expr, ExprKind, Func, Stmt, StmtKind, Symbol, Tensor};
 
 /// Passes over the writes of a tensor.
 #[derive(Clone)]
@@ -33,6 +31,8 @@ pub(crate) struct Passes {
     pub(crate) written: [Arc<Tensor>; 2],
     /// Whether elements are entered at the next positions of their fibres.
     pub(crate) is_scattered: bool,
+    /// Whether fibres are sorted at the end: elements come to them in no order.
+    pub(crate) are_sorted: bool,
 }
 
 /// Runs the writes of a tensor twice; `None` if its format or its writes do not allow that.
@@ -41,11 +41,11 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt], lists: 
     let [above, below] = if is_scattered { fibres(tensor) } else { slots(tensor)? };
     let is_ordered = tensor.format.levels.last().is_none_or(|l| l.ordered);
     let ascends = !is_ordered || order::is_ascending(func, tensor, writes, [&above, &below], lists);
-    if writes.is_empty() || !ascends || !order::is_once(func, tensor, writes) {
+    if writes.is_empty() || !is_scattered && !ascends || !order::is_once(func, tensor, writes) {
         return None;
     }
-    let passes =
-        Passes { tensor: tensor.clone(), written: ["counted", "entered"].map(|w| list(tensor, w)), is_scattered };
+    let written = ["counted", "entered"].map(|w| list(tensor, w));
+    let passes = Passes { tensor: tensor.clone(), written, is_scattered, are_sorted: !ascends };
     let [counted, entered] = &passes.written;
     let all: Vec<Stmt> = items(scope(func, tensor)).into_iter().cloned().collect();
     let is_write = |s: &Stmt| s.writes_to(&tensor.symbol);
@@ -61,57 +61,6 @@ pub(super) fn insert(func: &Func, tensor: &Arc<Tensor>, writes: &[Stmt], lists: 
     let body = replaced(&body, &place, &both);
     let body = passes.written.iter().fold(body, |body, list| declared(&body, tensor, list));
     Some((func.with_body(body), passes))
-}
-
-/// Redirects the writes of a matrix, which are in no order, to a matrix with the last dimension outside. A nest copies
-/// that behind the last write: its elements come in the order of the last dimension.
-///
-/// ```text
-/// B: f64[n, m] @ csr                         T: f64[n, m] @ csc, with columns in no order
-/// for p in …:                        →       for p in …:
-///     B[…] = …                                   T[…] = …
-///                                            for j in range(m):
-///                                                for i in range(n):
-///                                                    B[i, j] = T[i, j]
-/// ```
-pub(super) fn by_last_dimension(
-    func: &Func,
-    tensor: &Arc<Tensor>,
-    writes: &[Stmt],
-    lists: Lists<'_>,
-) -> Option<(Func, Arc<Tensor>)> {
-    let [outer, inner] = order_of(tensor)[..] else { return None };
-    let (Some(last), true) = (tensor.format.levels.last(), is_scattered(tensor)) else { return None };
-    if writes.is_empty() || !order::is_once(func, tensor, writes) {
-        return None;
-    }
-    let index = last.index.filter(|index| *index == DType::I64);
-    let columns = Level { ordered: false, index, ..Level::new(LevelKind::Compressed) };
-    let format = Format::new(vec![Level::new(LevelKind::Dense), columns]);
-    let format = Format { fill: tensor.format.fill, pattern: Some(Pattern::fresh()), ..format };
-    let stem = tensor.symbol.name().replace('.', "_");
-    let named = |what: &str| Symbol::new(format!("{stem}.{what}"));
-    let dense = Tensor::dense(named("by_last"), tensor.dtype, tensor.shape.clone(), Role::Workspace);
-    let through = Arc::new(Tensor { format: format.ordered(&[inner, outer]), ..dense });
-
-    let all: Vec<Stmt> = items(scope(func, tensor)).into_iter().cloned().collect();
-    let last = all.iter().rposition(|s| s.writes_to(&tensor.symbol))?;
-    let body = redirected(&func.body, &tensor.symbol, &through.symbol);
-    let place = items(scope(&func.with_body(body.clone()), tensor)).get(last).map(|s| (*s).clone())?;
-    let origin = place.origin().derive("assemble", "copy");
-    let iters = [named("d0"), named("d1")];
-    let at = iters.iter().map(|iter| Access::from(Expr::var(iter))).collect::<Vec<Access>>();
-    let value = Expr::load(&through.symbol, at.clone(), tensor.dtype);
-    let store = StmtKind::Store { tensor: tensor.symbol.clone(), indices: at, value };
-    let nest = [outer, inner].into_iter().fold(Stmt::new(store, origin.clone()), |body, d| {
-        range(&iters[d], [Expr::int(0), tensor.shape[d].clone()], body, &origin)
-    });
-    let body = replaced(&body, &place, &Stmt::seq([place.clone(), nest], origin));
-    let new = func.with_body(declared(&body, tensor, &through));
-    let own = super::writes::writes(&new.body, &through.symbol);
-    // Both tensors are made in two passes, or nothing is gained.
-    insert(&new, &through, &own, lists)?;
-    Some((new, through))
 }
 
 /// Returns whether the last level is a list below computed positions.

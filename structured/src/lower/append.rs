@@ -100,7 +100,10 @@ impl Lower {
                 let decided = flat.assembly.as_ref().map_or_else(Vec::new, |all| all.decided(origin));
                 Stmt::seq(decided.into_iter().chain(pass.remapping.restarted(origin)), origin.clone())
             }
-            (None, Some(pass)) => self.closed(&pass.tensor, origin),
+            (None, Some(pass)) => {
+                let sorted = pass.sorts.then(|| self.sorted_fibres(&pass.tensor, origin)).flatten();
+                Stmt::seq([self.closed(&pass.tensor, origin)].into_iter().chain(sorted), origin.clone())
+            }
             (None, None) => self.closed(tensor, origin),
         }
     }

@@ -10,9 +10,11 @@ use super::scalars::scalar;
 use super::state::Lower;
 use crate::access;
 use crate::assemble::Passes;
-use crate::level_assembly::{AssembledArrays, Path, assume, set, store_at};
+use crate::level_assembly::{AssembledArrays, Path, assume, iterator_of, range, set, store_at};
+use crate::levels::compressed;
 use std::sync::Arc;
-use taffeta_ast::{Expr, Origin, Stmt, Symbol, Tensor};
+use taffeta_ast::stmt::Routine;
+use taffeta_ast::{Expr, Origin, Stmt, StmtKind, Symbol, Tensor};
 
 impl Lower {
     /// Registers the passes over the writes of a tensor, whose arrays are registered already.
@@ -22,7 +24,8 @@ impl Lower {
         let remapping = Arc::new(Remapping::new(tensor, &tensor.format, &assembly));
         for (written, counts) in passes.written.iter().zip([true, false]) {
             let dims = written.format.order().unwrap_or_default();
-            let pass = Pass { tensor: tensor.symbol.clone(), counts, dims, remapping: remapping.clone() };
+            let sorts = passes.are_sorted && !counts;
+            let pass = Pass { tensor: tensor.symbol.clone(), counts, sorts, dims, remapping: remapping.clone() };
             self.passes.insert(written.symbol.clone(), pass);
             let dims = (0..tensor.shape.len()).collect();
             self.stands_for.get_mut().insert(written.symbol.clone(), (tensor.symbol.clone(), dims));
@@ -67,6 +70,20 @@ impl Lower {
             scalars.push(held);
         }
         (scalars, around)
+    }
+
+    /// Builds the loop that sorts the fibres of a tensor's last level, a list.
+    pub(super) fn sorted_fibres(&self, tensor: &Symbol, origin: &Origin) -> Option<Stmt> {
+        let flat = &self.tensors[tensor];
+        let own = flat.assembly.as_ref()?.levels.last()?;
+        let [pos, crd] = [compressed::POS, compressed::CRD].map(|k| &own.level.arrays[k]);
+        let p = iterator_of(&pos.symbol, "p");
+        let first = Expr::var(&p);
+        let operands = [first.clone(), first.plus(&Expr::int(1))].map(|p| own.level.load(compressed::POS, &p));
+        let tensors = vec![crd.symbol.clone(), flat.values.symbol.clone()];
+        let call = StmtKind::Call { routine: Routine::Sort, tensors, operands: operands.to_vec() };
+        let call = Stmt::new(call, origin.derive("structured", "sort"));
+        Some(range(&p, [Expr::int(0), own.parents.clone()], call, origin))
     }
 
     /// Returns the counters of the tensor that a program makes in two passes.

@@ -101,6 +101,8 @@ pub(super) struct Pass {
     pub(super) tensor: Symbol,
     /// Whether elements are counted, rather than entered.
     pub(super) counts: bool,
+    /// Whether the fibres of the last level are sorted behind the pass.
+    pub(super) sorts: bool,
     /// Dimension of each coordinate of the writes.
     pub(super) dims: Vec<usize>,
     pub(super) remapping: Arc<Remapping>,

@@ -93,6 +93,55 @@ fn callers_get_arrays_as_long_as_they_are() {
     }
 }
 
+/// Builds a program that sorts the elements from `begin` on, and the values with them.
+fn sorting(keys: DType, values: DType) -> Func {
+    let mut b = Builder::new("sorted");
+    let (n, begin) = (b.size("n"), b.size("begin"));
+    let all = [b.inout("keys", keys, [&n]), b.inout("values", values, [&n])];
+    b.finish(call(Routine::Sort, &[&*all[0], &*all[1]], &[&begin, &n]))
+}
+
+#[test]
+fn values_move_with_the_keys_that_are_sorted() {
+    // Numbers with many equal ones, few of which are in order; nearly all of them differ in high bits alone.
+    let keys = |dtype: DType, n: usize| -> Vec<i64> {
+        let (many, scale) = match dtype {
+            DType::U8 => (256, 1),
+            DType::U16 => (1000, 60),
+            DType::I32 => (3000, 700_000),
+            _ => (5000, 1 << 50),
+        };
+        (0..n as i64).map(|k| k * 7919 % 6007 % many * scale).collect()
+    };
+    let types = [
+        (DType::U8, DType::F64),
+        (DType::U16, DType::F32),
+        (DType::I32, DType::F64),
+        (DType::I32, DType::I16),
+        (DType::I64, DType::I8),
+    ];
+    for (of_keys, of_values) in types {
+        let func = sorting(of_keys, of_values);
+        let compiled = compile(&func, &LowerOptions::default());
+        for n in [0, 1, 2, 16, 17, 70, 256, 257, 5000] {
+            let all = [keys(of_keys, n), vec![9; n], (0..n as i64).map(|k| (n as i64 - k) % 200).collect()];
+            for list in all {
+                let number = |v: i64, dtype: DType| match dtype.is_float() {
+                    true => Literal::Float(v as f64),
+                    false => Literal::Int(i128::from(v)),
+                };
+                let value = |dtype: DType, of: &dyn Fn(usize) -> i64| {
+                    let mut data = Buffer::zeros(dtype, n);
+                    (0..n).for_each(|k| assert!(data.set(k, number(of(k), dtype))));
+                    Value::new(vec![n], data).expect("a vector")
+                };
+                let given = [value(of_keys, &|k| list[k]), value(of_values, &|k| k as i64 % 100)];
+                compare(&func, &compiled, &given, &[("begin", n as i64 / 7)]).expect("it runs");
+            }
+        }
+    }
+}
+
 /// Checks under the sanitizers that the memory of arrays is neither lost nor overrun, where the program ends and where
 /// it stops.
 #[test]
