@@ -15,7 +15,8 @@
 //! parents without elements get theirs at the end ([`Path::list`]):
 //!
 //! ```text
-//! C.pos1[p + 1] = C.n1                                                      behind each element
+//! C.pos1[C.opened1] = C.n1                                                  before each element
+//! C.pos1[p + 1] = C.n1; C.opened1 = p + 1                                   behind each element
 //! for r in range(n): C.pos1[r + 1] = max(C.pos1[r + 1], C.pos1[r])          behind all
 //! ```
 
@@ -412,6 +413,17 @@ impl<'a> Path<'a> {
         self.all.extend(self.assembly.opened(how, (self.tensor, k), &end, &self.origin));
     }
 
+    /// Sets the first position of the first parent that has none. The element before may be in a fibre that was opened,
+    /// which has no mark at its end.
+    fn mark_start(&mut self, k: usize) {
+        let own = &self.assembly.levels[k];
+        let Some(opened) = own.opened.as_ref().map(|opened| opened.load([])) else { return };
+        let first = &own.level.arrays[0];
+        let inside = Expr::int(0).less_eq(&opened).and(&opened.less(&first.shape[0]));
+        self.all.push(assume(inside, &self.origin));
+        self.all.push(store_at(first, &opened, own.counts[0].load([]), self.origin.clone()));
+    }
+
     /// Enters a coordinate in the list whose coordinates are in the array `crd` of level `k`: appends it, unless it is
     /// the last one and levels below distinguish elements.
     pub(crate) fn list(&mut self, how: &dyn LevelAssembly, k: usize, crd: usize, coordinate: &Expr) {
@@ -421,7 +433,10 @@ impl<'a> Path<'a> {
         let one = Expr::int(1);
         match self.is_open(k) || !self.assembly.may_mark(how, k) {
             true => self.open(how, k),
-            false => self.marked = Some(k),
+            false => {
+                self.marked = Some(k);
+                self.mark_start(k);
+            }
         }
         let is_reserved = self.reserved.contains(&count.symbol);
         let mut append = self.assembly.begun_positions(count, &one, is_reserved, &self.origin);
