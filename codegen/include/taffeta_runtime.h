@@ -539,8 +539,8 @@ TAFFETA_RUNTIME void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *sp
                                       size_t n_args,
                                       const bool *made);
 
-/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits of
-   11 bits, as far as they differ, and in place if there is no memory. */
+/* Sorts the integers, which are not negative, from `begin` up to `end`: short lists by insertion, others by digits, and
+   in place if there is no memory. */
 TAFFETA_RUNTIME void taf_sort_u8(uint8_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_u16(uint16_t *list, int64_t begin, int64_t end);
 TAFFETA_RUNTIME void taf_sort_i32(int32_t *list, int64_t begin, int64_t end);
@@ -1020,14 +1020,21 @@ void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_ten
     }
 }
 
-#define TAFFETA_SORT(name, type, unsigned_type) \
+/* Returns the bits of a digit by which `n` numbers below `2^bits` are sorted: longer ones need fewer passes, and more
+   counts in each. */
+static int taf_digit_bits(int bits, int64_t n) {
+    const int most = n < 64 ? 5 : n < 1024 ? 8 : 11, passes = (bits + most - 1) / most;
+    return (bits + passes - 1) / passes;
+}
+
+#define TAFFETA_SORT(name, type) \
     void taf_sort_##name(type *list, int64_t begin, int64_t end) { \
         type *a = list + begin; \
         const int64_t n = end - begin; \
         int64_t rising = 1; \
         while (rising < n && a[rising - 1] <= a[rising]) rising++; \
         if (rising >= n) return; \
-        type *b = n > 48 ? (type *)malloc((size_t)n * sizeof *b) : NULL; \
+        type few[512], *b = n <= 48 ? NULL : n <= 512 ? few : (type *)malloc((size_t)n * sizeof *b); \
         if (b == NULL) { \
             for (int64_t gap = n > 48 ? n / 2 : 1; gap > 0; gap = gap > 2 ? gap / 2 : gap - 1) { \
                 for (int64_t k = gap; k < n; k++) { \
@@ -1039,30 +1046,34 @@ void taf_drop_results(const taffeta_ctx *ctx, const taf_spec *specs, taffeta_ten
             } \
             return; \
         } \
-        unsigned_type differ = 0; \
-        for (int64_t k = 1; k < n; k++) differ |= (unsigned_type)(a[k] ^ a[0]); \
-        type *from = a, *to = b; \
-        for (int shift = 0; shift < (int)(8 * sizeof(type)) && (differ >> shift) != 0; shift += 11) { \
-            int64_t starts[2048] = {0}; \
-            if (((differ >> shift) & 2047) == 0) continue; \
-            for (int64_t k = 0; k < n; k++) starts[((unsigned_type)from[k] >> shift) & 2047]++; \
-            for (int64_t d = 0, sum = 0; d < 2048; d++) { \
+        type least = a[0], largest = a[0], *from = a, *to = b; \
+        for (int64_t k = 1; k < n; k++) { \
+            least = a[k] < least ? a[k] : least; \
+            largest = a[k] > largest ? a[k] : largest; \
+        } \
+        const int bits = 64 - __builtin_clzll((uint64_t)(largest - least)), digit = taf_digit_bits(bits, n); \
+        const uint64_t mask = ((uint64_t)1 << digit) - 1; \
+        for (int shift = 0; shift < bits; shift += digit) { \
+            int64_t starts[2048], sum = 0; \
+            memset(starts, 0, (size_t)(mask + 1) * sizeof *starts); \
+            for (int64_t k = 0; k < n; k++) starts[((uint64_t)(from[k] - least) >> shift) & mask]++; \
+            for (uint64_t d = 0; d <= mask; d++) { \
                 const int64_t count = starts[d]; \
                 starts[d] = sum; \
                 sum += count; \
             } \
-            for (int64_t k = 0; k < n; k++) to[starts[((unsigned_type)from[k] >> shift) & 2047]++] = from[k]; \
+            for (int64_t k = 0; k < n; k++) to[starts[((uint64_t)(from[k] - least) >> shift) & mask]++] = from[k]; \
             type *const other = from; \
             from = to; \
             to = other; \
         } \
         if (from != a) memcpy(a, from, (size_t)n * sizeof *a); \
-        free(b); \
+        if (b != few) free(b); \
     }
-TAFFETA_SORT(u8, uint8_t, uint8_t)
-TAFFETA_SORT(u16, uint16_t, uint16_t)
-TAFFETA_SORT(i32, int32_t, uint32_t)
-TAFFETA_SORT(i64, int64_t, uint64_t)
+TAFFETA_SORT(u8, uint8_t)
+TAFFETA_SORT(u16, uint16_t)
+TAFFETA_SORT(i32, int32_t)
+TAFFETA_SORT(i64, int64_t)
 
 /* Elements of any type of one size. */
 typedef uint8_t __attribute__((may_alias)) taf_element1;
@@ -1096,23 +1107,22 @@ typedef uint64_t __attribute__((may_alias)) taf_element8;
             rising += a[k - 1] <= a[k]; \
         } \
         if (rising == n) return true; \
-        const int bits = 64 - __builtin_clzll((uint64_t)(largest - least)), most = n < 64 ? 5 : n < 1024 ? 8 : 11; \
-        const int digit = (bits + (bits + most - 1) / most - 1) / ((bits + most - 1) / most); \
-        const int64_t digits = (int64_t)1 << digit; \
+        const int bits = 64 - __builtin_clzll((uint64_t)(largest - least)), digit = taf_digit_bits(bits, n); \
+        const uint64_t mask = ((uint64_t)1 << digit) - 1; \
         type short_a[256], *more_a = n <= 256 ? short_a : (type *)malloc((size_t)n * sizeof *a), *a_from = a, *a_to = more_a; \
         value short_x[256], *more_x = n <= 256 ? short_x : (value *)malloc((size_t)n * sizeof *x), *x_from = x, *x_to = more_x; \
         const bool has_memory = more_a != NULL && more_x != NULL; \
         for (int shift = 0; has_memory && shift < bits; shift += digit) { \
             int64_t starts[2048], sum = 0; \
-            memset(starts, 0, (size_t)digits * sizeof *starts); \
-            for (int64_t k = 0; k < n; k++) starts[((uint64_t)(a_from[k] - least) >> shift) & (uint64_t)(digits - 1)]++; \
-            for (int64_t d = 0; d < digits; d++) { \
+            memset(starts, 0, (size_t)(mask + 1) * sizeof *starts); \
+            for (int64_t k = 0; k < n; k++) starts[((uint64_t)(a_from[k] - least) >> shift) & mask]++; \
+            for (uint64_t d = 0; d <= mask; d++) { \
                 const int64_t count = starts[d]; \
                 starts[d] = sum; \
                 sum += count; \
             } \
             for (int64_t k = 0; k < n; k++) { \
-                const int64_t at = starts[((uint64_t)(a_from[k] - least) >> shift) & (uint64_t)(digits - 1)]++; \
+                const int64_t at = starts[((uint64_t)(a_from[k] - least) >> shift) & mask]++; \
                 a_to[at] = a_from[k]; \
                 x_to[at] = x_from[k]; \
             } \
