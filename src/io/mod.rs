@@ -6,6 +6,7 @@
 //! exactly that type and rank, or a [`Diagnostic`] that names the file, and the line in text formats. No input makes a
 //! reader panic, or allocate more than the input's own size warrants ([`memory`]).
 
+mod columns;
 pub mod convert;
 pub mod declared;
 pub mod edges;

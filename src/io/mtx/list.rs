@@ -1,14 +1,11 @@
-//! The entries of a file as a list of coordinates. Entries in the order of rows, or in that of columns, stay where they
-//! are; others are put in the order of rows, one array after the other.
+//! The entries of a file as a list of coordinates.
 
-use super::pieces::{self, Columns, Indices};
-use super::{Entries, header};
-use crate::io::{file, memory};
-use rayon::prelude::*;
+use super::{Entries, header, pieces};
+use crate::io::columns::Columns;
+use crate::io::file;
 use std::io::BufReader;
 use std::path::Path;
-use taffeta_ast::format::Named;
-use taffeta_ast::{Buffer, Diagnostic, Value};
+use taffeta_ast::{Buffer, Diagnostic};
 use taffeta_structured::Stored;
 
 /// Reads a file that lists each element once as `coo`, by rows or by columns, with elements in the type of the file;
@@ -17,118 +14,24 @@ pub fn read_list(path: &Path) -> Result<Option<Stored>, Diagnostic> {
     let (reader, length) = file::reader(path)?;
     let mut reader = BufReader::new(reader);
     let header = header(&mut reader, path)?;
-    let Some(format) = Named::Coo.format(2).filter(|_| header.banner.coordinate) else { return Ok(None) };
-    let columns = pieces::read(&mut reader, &header, length, path)?;
-    let count = columns.rows.len();
-    let (columns, order) = match [columns.is_in_order(false), columns.is_in_order(true)] {
-        [true, _] => (columns, [0, 1]),
-        [false, true] => (Columns { rows: columns.cols, cols: columns.rows, ..columns }, [1, 0]),
-        [false, false] => {
-            memory::check_bytes(count as u128 * 16, &path.display().to_string())?;
-            let order = columns.order(header.shape);
-            let columns = columns.ordered(&order);
-            if !columns.is_in_order(false) {
-                return Ok(None);
-            }
-            (columns, [0, 1])
-        }
-    };
-    let Columns { rows, cols, values } = columns;
-    let end = count as i64;
-    let begins = match &rows {
-        Indices::I32(_) if i32::try_from(end).is_err() => return Ok(None),
-        Indices::I32(_) => Buffer::I32(vec![0, end as i32]),
-        Indices::I64(_) => Buffer::I64(vec![0, end]),
-    };
+    if !header.banner.coordinate {
+        return Ok(None);
+    }
+    let pieces::Columns { rows, cols, values } = pieces::read(&mut reader, &header, length, path)?;
     let values = match values {
         Entries::Pattern(n) => Buffer::Bool(vec![true; n]),
         Entries::Integer(v) => Buffer::I64(v),
         Entries::Unsigned(v) => Buffer::U64(v),
         Entries::Real(v) => Buffer::F64(v),
     };
-    let vector = |buffer: Buffer| Value::new(vec![buffer.len()], buffer);
-    let arrays = [begins, rows.buffer(), cols.buffer(), values].into_iter().filter_map(vector).collect();
-    Ok(Some(Stored::of_arrays(header.shape.to_vec(), format.ordered(&order), arrays, vec![end])))
-}
-
-impl Columns {
-    /// Returns whether entries are in the order of rows, then of columns, or the other way around, each once.
-    fn is_in_order(&self, by_columns: bool) -> bool {
-        let at = |e: usize| match by_columns {
-            false => (self.rows.at(e), self.cols.at(e)),
-            true => (self.cols.at(e), self.rows.at(e)),
-        };
-        (1..self.rows.len()).into_par_iter().all(|e| at(e - 1) < at(e))
-    }
-
-    /// Returns the numbers of the entries in order: by columns first, unless they are, then by rows.
-    fn order(&self, [n, m]: [usize; 2]) -> Vec<usize> {
-        let count = self.rows.len();
-        let mut order: Vec<usize> = (0..count).collect();
-        if count < n.max(m) / 4 {
-            order.par_sort_by_key(|e| (self.rows.at(*e), self.cols.at(*e)));
-            return order;
-        }
-        if (1..count).into_par_iter().any(|e| self.cols.at(e - 1) > self.cols.at(e)) {
-            order = counted(&order, m, &self.cols);
-        }
-        counted(&order, n, &self.rows)
-    }
-
-    /// Puts the entries in this order, one column after the other.
-    fn ordered(self, order: &[usize]) -> Columns {
-        fn picked<T: Copy + Send + Sync>(v: &[T], order: &[usize]) -> Vec<T> {
-            order.par_iter().map(|e| v[*e]).collect()
-        }
-        let indices = |v: Indices| match v {
-            Indices::I32(v) => Indices::I32(picked(&v, order)),
-            Indices::I64(v) => Indices::I64(picked(&v, order)),
-        };
-        Columns {
-            rows: indices(self.rows),
-            cols: indices(self.cols),
-            values: match self.values {
-                Entries::Pattern(n) => Entries::Pattern(n),
-                Entries::Integer(v) => Entries::Integer(picked(&v, order)),
-                Entries::Unsigned(v) => Entries::Unsigned(picked(&v, order)),
-                Entries::Real(v) => Entries::Real(picked(&v, order)),
-            },
-        }
-    }
-}
-
-/// Sorts numbers of entries by a column, stably, by counting.
-fn counted(order: &[usize], size: usize, by: &Indices) -> Vec<usize> {
-    let mut next = vec![0usize; size + 1];
-    for e in order {
-        next[by.at(*e) as usize + 1] += 1;
-    }
-    for k in 0..size {
-        next[k + 1] += next[k];
-    }
-    let mut sorted = vec![0; order.len()];
-    for e in order {
-        let place = &mut next[by.at(*e) as usize];
-        sorted[*place] = *e;
-        *place += 1;
-    }
-    sorted
-}
-
-impl Indices {
-    fn buffer(self) -> Buffer {
-        match self {
-            Indices::I32(v) => Buffer::I32(v),
-            Indices::I64(v) => Buffer::I64(v),
-        }
-    }
+    Columns { rows, cols, values }.stored(header.shape, path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::io::Want;
-    use taffeta_ast::DType;
+    use taffeta_ast::{DType, Value};
 
     /// Writes a file with these entries, and reads it.
     fn listed(entries: &[(usize, usize)], n: usize) -> (Option<Stored>, Result<Value, String>) {

@@ -2,6 +2,7 @@
 //! together in the order of the file. Beside the columns there is room for one piece.
 
 use super::{Entries, Header, Symmetry};
+use crate::io::columns::{Indices, are_wide};
 use crate::io::file::{broken, line_error, truncated};
 use rayon::prelude::*;
 use std::io::Read;
@@ -13,13 +14,6 @@ const PIECE: usize = 1 << 20;
 
 /// Bytes that a thread parses at once.
 const PART: usize = 1 << 18;
-
-/// Rows or columns of entries, from 0, in the index type of the matrix.
-#[derive(Debug)]
-pub(super) enum Indices {
-    I32(Vec<i32>),
-    I64(Vec<i64>),
-}
 
 /// Entries in the order of the file, both halves of a symmetric matrix.
 pub(super) struct Columns {
@@ -169,7 +163,7 @@ fn part((begin, text): (usize, &[u8]), header: &Header, columns: &mut Columns) -
 
 impl Columns {
     fn new(header: &Header) -> Columns {
-        let wide = header.shape.iter().any(|n| i32::try_from(*n).is_err());
+        let wide = are_wide(&header.shape, 0);
         let indices = || if wide { Indices::I64(Vec::new()) } else { Indices::I32(Vec::new()) };
         Columns { rows: indices(), cols: indices(), values: Entries::of(header.banner.field) }
     }
@@ -298,22 +292,6 @@ impl Indices {
             (Indices::I32(v), Indices::I32(other)) => v.append(other),
             (Indices::I64(v), Indices::I64(other)) => v.append(other),
             _ => unreachable!("all parts have the index type of the matrix"),
-        }
-    }
-
-    /// Returns the number of entries.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Indices::I32(v) => v.len(),
-            Indices::I64(v) => v.len(),
-        }
-    }
-
-    /// Returns the index of an entry.
-    pub(super) fn at(&self, e: usize) -> i64 {
-        match self {
-            Indices::I32(v) => i64::from(v[e]),
-            Indices::I64(v) => v[e],
         }
     }
 }

@@ -7,12 +7,14 @@
 
 use super::archive::{Writer, check_room};
 use super::sparse::SparseArchive;
+use crate::io::columns::{Indices, are_wide};
 use crate::io::elements::{Elements, Numbers};
 use crate::io::want::Want;
-use taffeta_ast::format::{Format, LevelKind};
+use taffeta_ast::format::{Format, LevelKind, Named};
 use taffeta_ast::spelling::counted;
 use taffeta_ast::value::Places;
 use taffeta_ast::{Buffer, Diagnostic, Value, coordinates};
+use taffeta_structured::{Stored, check};
 
 pub(super) fn is_csr(format: &Format, _: &[usize]) -> bool {
     is_compressed(format, [0, 1])
@@ -46,6 +48,38 @@ pub(super) fn read_csc(archive: &mut SparseArchive<'_>, shape: &[usize], _: &Wan
     let mut elements = lists(archive, [m, n], "column")?;
     elements.indices.chunks_exact_mut(2).for_each(<[i64]>::reverse);
     Ok(elements)
+}
+
+/// Reads a matrix as the arrays of `csr` or, if `columns`, `csc`; `None` for other tensors, for lists in no order, and for
+/// faulty files, which [`read_csr`] and [`read_csc`] refuse.
+pub(super) fn stored(
+    archive: &mut SparseArchive<'_>,
+    shape: &[usize],
+    columns: bool,
+) -> Result<Option<Stored>, Diagnostic> {
+    let &[n, m] = shape else { return Ok(None) };
+    let named = if columns { Named::Csc } else { Named::Csr };
+    let Some(format) = named.format(2).filter(|_| archive.has("indptr") && archive.has("indices")) else {
+        return Ok(None);
+    };
+    let inner = if columns { n } else { m };
+    let [starts, indices, values] = ["indptr", "indices", "data"].map(|key| archive.array(key));
+    let [starts, indices, values] = [starts?, indices?, values?];
+    let count = values.data().len();
+    if [&indices, &values].iter().any(|list| list.shape() != [count]) {
+        return Ok(None);
+    }
+    let wide = are_wide(shape, count);
+    let starts = Indices::of(starts.into_parts().1, count + 1, wide);
+    let (Some(starts), Some(indices)) = (starts, Indices::of(indices.into_parts().1, inner, wide)) else {
+        return Ok(None);
+    };
+    let arrays = [starts.buffer(), indices.buffer()];
+    let borrowed: Option<Vec<taffeta_structured::Indices<'_>>> =
+        arrays.iter().map(taffeta_structured::Indices::of).collect();
+    let Some(Ok(hidden)) = borrowed.map(|arrays| check("", shape, &format, &arrays, count)) else { return Ok(None) };
+    let arrays = arrays.into_iter().filter_map(|list| Value::new(vec![list.len()], list)).chain([values]).collect();
+    Ok(Some(Stored::of_arrays(shape.to_vec(), format, arrays, hidden)))
 }
 
 /// Reads `n` lists of elements, with indices below `m`.

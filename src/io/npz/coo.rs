@@ -8,11 +8,14 @@
 
 use super::archive::Writer;
 use super::sparse::SparseArchive;
+use crate::io::columns::{Columns, Indices, are_wide};
 use crate::io::elements::{Elements, Numbers};
 use crate::io::want::{Want, dimensions};
+use std::path::Path;
 use taffeta_ast::format::{Format, LevelKind};
 use taffeta_ast::value::Places;
 use taffeta_ast::{Buffer, DType, Diagnostic, Literal, Value};
+use taffeta_structured::Stored;
 
 /// Returns whether a format is a coordinate list.
 pub(super) fn takes(format: &Format, _: &[usize]) -> bool {
@@ -53,6 +56,30 @@ pub(super) fn read(archive: &mut SparseArchive<'_>, shape: &[usize], _: &Want) -
         }
     }
     Ok(Elements { indices, values: Numbers::Typed(data) })
+}
+
+/// Reads a matrix as the arrays of `coo`; `None` for other tensors, for elements that are listed several times, and for
+/// faulty files, which [`read`] refuses.
+pub(super) fn stored(
+    archive: &mut SparseArchive<'_>,
+    shape: &[usize],
+    path: &Path,
+) -> Result<Option<Stored>, Diagnostic> {
+    let &[n, m] = shape else { return Ok(None) };
+    if !["row", "col"].iter().all(|key| archive.has(key)) {
+        return Ok(None);
+    }
+    let all = ["row", "col", "data"].map(|key| archive.array(key));
+    let [rows, cols, values] = all;
+    let [rows, cols, values] = [rows?, cols?, values?];
+    let count = values.data().len();
+    if [&rows, &cols, &values].iter().any(|list| list.shape() != [count]) {
+        return Ok(None);
+    }
+    let wide = are_wide(shape, count);
+    let [rows, cols] = [(rows, n), (cols, m)].map(|(list, size)| Indices::of(list.into_parts().1, size, wide));
+    let (Some(rows), Some(cols)) = (rows, cols) else { return Ok(None) };
+    Columns { rows, cols, values: values.into_parts().1 }.stored([n, m], path)
 }
 
 pub(super) fn write(archive: &mut Writer<'_>, value: &Value, places: &Places, _: &Format) -> std::io::Result<()> {

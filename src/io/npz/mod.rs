@@ -74,15 +74,18 @@ pub fn read(path: &Path, want: &Want) -> Result<Option<Value>, Diagnostic> {
     elements.tensor(shape, want, path).map(Some)
 }
 
-/// Reads a tensor in Taffeta's own layout as the arrays of its levels; `None` for other archives.
+/// Reads a tensor as the arrays of its levels; `None` for archives whose elements must be put in order or summed.
 pub(super) fn read_arrays(path: &Path) -> Result<Option<Stored>, Diagnostic> {
     let Some(mut archive) = SparseArchive::open(path)? else { return Ok(None) };
-    if archive.layout != "taffeta" || !archive.has("levels") {
-        return Ok(None);
-    }
     let shape: Vec<usize> = archive.integers("shape", i64::MAX)?.into_iter().map(|n| n as usize).collect();
     check_sizes(&shape, path)?;
-    levels::stored(&mut archive, &shape).map(Some)
+    match archive.layout.as_str() {
+        "taffeta" if archive.has("levels") => levels::stored(&mut archive, &shape).map(Some),
+        "csr" => compressed::stored(&mut archive, &shape, false),
+        "csc" => compressed::stored(&mut archive, &shape, true),
+        "coo" => coo::stored(&mut archive, &shape, path),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the element type, the number of dimensions and the format of a sparse tensor; `None` for other archives.
